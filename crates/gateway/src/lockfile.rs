@@ -14,7 +14,7 @@ use disk::Disk;
 use parking_lot::Mutex;
 use store::files::FileWriter;
 
-use crate::file_trust::{FileTrust, check_content};
+use crate::file_trust::{FileTrust, check_content, read_trusted_file};
 
 /// Maximum size of the lock file. Ten thousand definitions of maximum size would exceed it, but cannot be reviewed.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -75,20 +75,17 @@ impl LockFile {
     /// Returns the pins on disk; empty if the file does not exist.
     pub fn read(&self) -> Result<PinSet, LockFileError> {
         let fail = |source| LockFileError::Read { file: self.display_name(), source };
-        match std::fs::metadata(&self.path) {
-            Ok(meta) if meta.len() > self.max_bytes => {
-                return Err(LockFileError::TooLarge { file: self.display_name() });
+        if let Err(error) = std::fs::symlink_metadata(&self.path) {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(fail(error));
             }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Without pins, changed definitions would be admitted as new ones.
-                check_content(self.trust.as_ref(), &self.path, None).map_err(fail)?;
-                return Ok(PinSet::default());
-            }
-            Err(error) => return Err(fail(error)),
+            // Without pins, changed definitions would be admitted as new ones.
+            check_content(self.trust.as_ref(), &self.path, None).map_err(fail)?;
+            return Ok(PinSet::default());
         }
-        let text = std::fs::read_to_string(&self.path).map_err(fail)?;
-        check_content(self.trust.as_ref(), &self.path, Some(text.as_bytes())).map_err(fail)?;
+        let text = read_trusted_file(self.trust.as_ref(), &self.path, self.max_bytes);
+        let text = text.map_err(fail)?;
+        let text = text.ok_or_else(|| LockFileError::TooLarge { file: self.display_name() })?;
         PinSet::parse(&text)
             .map_err(|source| LockFileError::Invalid { file: self.display_name(), source })
     }
@@ -261,6 +258,10 @@ mod tests {
     struct NoTrust;
 
     impl FileTrust for NoTrust {
+        fn check_access(&self, _: &std::path::Path) -> Result<(), String> {
+            Err("not trusted".to_owned())
+        }
+
         fn check_content(&self, _: &std::path::Path, _: Option<&[u8]>) -> Result<(), String> {
             Err("not trusted".to_owned())
         }
@@ -286,6 +287,26 @@ mod tests {
         assert!(matches!(file.read(), Err(LockFileError::Read { .. })));
     }
 
+    /// The file may be a link to one of the user, a pipe that never ends, or a device that has no end.
+    #[test]
+    fn special_and_untrusted_files_are_not_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("vouch.lock");
+        for target in ["/dev/zero", "/dev/null", "."] {
+            std::os::unix::fs::symlink(target, &path).expect("a link");
+            let error = in_folder(folder.path()).read().expect_err("it is no file");
+            assert!(contract::text::error_chain(&error).contains("not a regular file"), "{error}");
+            std::fs::remove_file(&path).expect("a link");
+        }
+        let file = in_folder(folder.path());
+        std::os::unix::fs::symlink("missing", &path).expect("a link");
+        assert!(matches!(file.read(), Err(LockFileError::Read { .. })), "it is not missing");
+        // A file that cannot be opened shows whether that is tried: the reason would be another one.
+        let file = file.with_trust(Some(Arc::new(NoTrust)));
+        let error = file.read().expect_err("not trusted");
+        assert!(contract::text::error_chain(&error).contains("not trusted"), "{error}");
+    }
+
     /// Trusts what is written through it, and nothing else.
     #[derive(Debug, Default)]
     struct WrittenTrust {
@@ -294,6 +315,10 @@ mod tests {
     }
 
     impl FileTrust for WrittenTrust {
+        fn check_access(&self, _: &Path) -> Result<(), String> {
+            Ok(())
+        }
+
         fn check_content(&self, path: &Path, content: Option<&[u8]>) -> Result<(), String> {
             assert!(path.ends_with("vouch.lock"));
             let is_trusted = self.trusted.lock().as_deref() == content;

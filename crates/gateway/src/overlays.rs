@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use admit::{Overlay, OverlayError};
 
-use crate::file_trust::{FileTrust, check_content};
+use crate::file_trust::{FileTrust, read_trusted_file};
 
 /// Maximum size of an overlay file, far more than any contract needs.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -78,17 +78,10 @@ fn read_overlay(
     file: String,
     trust: Option<&Arc<dyn FileTrust>>,
 ) -> Result<Overlay, OverlayFileError> {
-    let text = match std::fs::metadata(path) {
-        Ok(meta) if meta.len() > MAX_FILE_BYTES => return Err(OverlayFileError::TooLarge { file }),
-        Ok(_) => std::fs::read_to_string(path),
-        Err(error) => Err(error),
-    };
-    let text = match text {
-        Ok(text) => text,
+    let text = match read_trusted_file(trust, path, MAX_FILE_BYTES) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Err(OverlayFileError::TooLarge { file }),
         Err(source) => return Err(OverlayFileError::Read { file, source }),
     };
-    if let Err(source) = check_content(trust, path, Some(text.as_bytes())) {
-        return Err(OverlayFileError::Read { file, source });
-    }
     Overlay::parse(&text).map_err(|source| OverlayFileError::Invalid { file, source })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use contract::sha256_digest;
 use fuzz::config::CampaignSettings;
@@ -46,6 +46,8 @@ pub(super) struct EvidenceScope {
     /// Folder of overlays.
     pub(super) contracts: PathBuf,
     pub(super) lock: PathBuf,
+    /// Names of the upstreams, whose overlays apply.
+    pub(super) upstreams: Vec<String>,
     /// Targets of campaigns, whose folders may configure compilers and fuzzers.
     pub(super) targets: Vec<PathBuf>,
     /// True if overlays and pins outside the root are read. An untrusted configuration must not choose what is read.
@@ -71,6 +73,7 @@ impl EvidenceScope {
             contracts: path("contracts", "contracts"),
             lock: path("lock", "vouch.lock"),
             root: root.to_owned(),
+            upstreams: list_upstreams(table),
             targets,
             may_leave: false,
             owner,
@@ -115,7 +118,12 @@ impl FolderEvidence {
             }
             evidence.add_foundry_files(scope, &folder);
         }
-        for file in list_folder(&scope.root.join(WORKFLOWS)) {
+        let workflows = scope.root.join(WORKFLOWS);
+        let files = match leaves_root(scope, &workflows) {
+            false => list_folder(&workflows),
+            true => vec![workflows],
+        };
+        for file in files {
             evidence.add_file(scope, &file);
         }
         evidence
@@ -214,6 +222,13 @@ pub(super) fn evidence_key(root: &Path, path: &Path) -> String {
 /// Returns the overlay files: `<contracts>/<upstream>/<tool>.json`. Nothing else in the folder is ever read, which is
 /// often one of Solidity sources.
 fn list_overlays(scope: &EvidenceScope) -> Vec<PathBuf> {
+    if leaves_root(scope, &scope.contracts) {
+        // Without an upstream, the folder may be one of sources that are elsewhere.
+        return match scope.upstreams.is_empty() {
+            true => Vec::new(),
+            false => vec![scope.contracts.clone()],
+        };
+    }
     let is_inside = matches!(resolve_contained(&scope.root, &scope.contracts), Ok(Some(_)));
     if !is_inside && !scope.may_leave {
         return Vec::new();
@@ -223,8 +238,33 @@ fn list_overlays(scope: &EvidenceScope) -> Vec<PathBuf> {
         name.is_some_and(|name| name.parse::<UpstreamName>().is_ok()) && folder.is_dir()
     };
     let folders = list_folder(&scope.contracts).into_iter().filter(is_upstream);
-    let files = folders.flat_map(|folder| list_folder(&folder));
-    files.filter(|file| file.extension().is_some_and(|it| it == "json")).take(MAX_FILES).collect()
+    let is_json = |file: &PathBuf| file.extension().is_some_and(|it| it == "json");
+    let files = folders.flat_map(|folder| match leaves_root(scope, &folder) {
+        false => list_folder(&folder).into_iter().filter(is_json).collect(),
+        // Of other names, which sources of Solidity may have, nothing is ever read.
+        true => Vec::from_iter(Some(folder).filter(|it| is_used_upstream(scope, it))),
+    });
+    files.take(MAX_FILES).collect()
+}
+
+fn is_used_upstream(scope: &EvidenceScope, folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| scope.upstreams.iter().any(|upstream| upstream == name))
+}
+
+/// Returns true for a link in the root that leads out of it. To list what it leads to would read outside, so that only the
+/// link itself counts, and no record is made of it. A configuration may name a place outside with `..`.
+fn leaves_root(scope: &EvidenceScope, folder: &Path) -> bool {
+    let inside = folder.strip_prefix(&scope.root);
+    let is_plain = |path: &Path| path.components().all(|it| matches!(it, Component::Normal(_)));
+    inside.is_ok_and(is_plain) && resolve_contained(&scope.root, folder).is_err()
+}
+
+/// Returns the names of the upstreams that a configuration lists.
+fn list_upstreams(table: &toml::Table) -> Vec<String> {
+    let upstreams = table.get("upstream").and_then(toml::Value::as_array);
+    let names = upstreams.into_iter().flatten().filter_map(|it| it.get("name")?.as_str());
+    names.map(str::to_owned).collect()
 }
 
 fn list_folder(folder: &Path) -> Vec<PathBuf> {

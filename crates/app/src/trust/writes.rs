@@ -8,7 +8,7 @@ use contract::text::error_chain;
 use gateway::FileTrust;
 
 use super::evidence::{EvidenceScope, FolderEvidence, describe_files, evidence_key};
-use super::file_access::resolve_write_path;
+use super::file_access::{resolve_contained, resolve_write_path};
 use super::folder::{FolderTrust, TrustState};
 use super::power::FolderPower;
 use super::record::{TrustRecord, TrustStore, TrustStoreError};
@@ -113,6 +113,18 @@ impl FolderTrust {
 }
 
 impl FileTrust for FolderTrust {
+    fn check_access(&self, path: &Path) -> Result<(), String> {
+        let root = &self.subject.root;
+        match self.state {
+            TrustState::TrustedForRun => Ok(()),
+            TrustState::Trusted if !path.starts_with(root) => Ok(()),
+            TrustState::Trusted => resolve_contained(root, path)
+                .map(drop)
+                .map_err(|error| format!("{}: {error}", evidence_key(root, path))),
+            _ => Err("the folder is not trusted; run `vouch trust`".to_owned()),
+        }
+    }
+
     fn check_content(&self, path: &Path, content: Option<&[u8]>) -> Result<(), String> {
         if self.state == TrustState::TrustedForRun {
             return Ok(());

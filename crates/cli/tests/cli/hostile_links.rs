@@ -20,6 +20,13 @@ impl Canary {
         Self(watch)
     }
 
+    /// A folder outside of the project that reports when it is listed.
+    fn of_folder(path: &Path) -> Self {
+        let watch = inotify::init(CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&watch, path, WatchFlags::OPEN | WatchFlags::ACCESS).unwrap();
+        Self(watch)
+    }
+
     fn is_opened(&self) -> bool {
         let mut buffer = [0; 512];
         rustix::io::read(&self.0, &mut buffer).is_ok_and(|count| count > 0)
@@ -245,6 +252,119 @@ fn started_programs_inherit_no_relative_search_path() {
             ran += usize::from(marks.iter().any(|name| name == "ran"));
         }
         assert!(ran > 0, "no program was started");
+    }
+}
+
+/// Links of a clone that commands which name no file come across.
+#[test]
+fn links_of_a_clone_are_not_followed_in_passing() {
+    let upstream = "[[upstream]]\nname = \"one\"\ncommand = \"./one.sh\"\n";
+    let lines: &[&[&str]] = &[
+        &["tools"],
+        &["trust"],
+        &["trust", "--yes"],
+        &["doctor"],
+        &["accept"],
+        &["accept", "--yes"],
+        &["upstream", "tools"],
+        &["upstream", "import", "--dry-run"],
+        &["gateway", "--stdio"],
+        &["learn", "one"],
+        &["index"],
+        &["discover", "list"],
+        &["call", "grep_codebase", "pattern=canary"],
+        &["call", "context_search", "query=canary"],
+        &["call", "read_repo_file", "path=AGENTS.md"],
+        &["call", "read_file", "path=AGENTS.md"],
+        &["serve", "--stdio"],
+        &["fuzz", "."],
+    ];
+    // Each group is one clone. A link that keeps the search out of the clone hides the others from it.
+    let groups: [&[&str]; 5] = [
+        &[
+            "vouch.lock",
+            "contracts/one/",
+            "workflows/",
+            ".env",
+            ".mcp.json",
+            ".vouch/",
+            "package.json",
+            "tsconfig.json",
+            "AGENTS.md",
+            ".cursor/rules",
+            ".claude/",
+            "node_modules/solc/",
+            "lib/",
+            "src/x.sol",
+            "src/x.ts",
+            "sub/.gitignore",
+            ".git/HEAD",
+        ],
+        &[
+            "contracts/one/run.json",
+            "workflows/one.toml",
+            "foundry.toml",
+            "remappings.txt",
+            "echidna.yaml",
+            "medusa.json",
+            ".git/config",
+            ".vouch/vouch.db",
+            ".claude/memory/decisions.jsonl",
+            "CLAUDE.md",
+            "docs/",
+            "node_modules/",
+        ],
+        &[".gitignore", ".git/"],
+        &[".ignore", ".git/info/exclude", ".git/objects/"],
+        &[".rgignore", ".git/packed-refs", "lib/x/", "node_modules/x/", "contracts/"],
+    ];
+    for links in groups {
+        let project = project_with_compiler().with("vouch.toml", upstream);
+        let outside = project.root.with_file_name("private");
+        let canaries = ["file", "file.json", "file.md", "config", "HEAD", "gitdir", "commondir"]
+            .map(|name| Canary::new(&outside.join(name), "canary-content"));
+        let folder = Canary::of_folder(&outside);
+        for link in links {
+            let place = project.root.join(link.trim_end_matches('/'));
+            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+            let target = if link.ends_with('/') { "" } else { "file" };
+            symlink(outside.join(target), &place).unwrap();
+        }
+        for file in ["src/A.sol", "src/a.ts", "sub/a.md"] {
+            let imports = ["x", "./x", "./x.sol", "lib/file", "x/file", "../lib/x/file"];
+            project.write(file, &imports.map(|path| format!("import \"{path}\";\n")).concat());
+        }
+        for args in lines {
+            let output = project.run_plain(args);
+            let what = format!("{links:?}: {args:?}: {output}");
+            assert!(!output.contains("canary-content"), "{what}");
+            assert!(!canaries.iter().any(Canary::is_opened), "read a file: {what}");
+            assert!(!folder.is_opened(), "listed the folder: {what}");
+        }
+    }
+}
+
+/// A clone can replace a file by one that never ends, and the command must.
+#[test]
+fn endless_files_are_not_read() {
+    for link in ["vouch.lock", ".mcp.json", ".gitignore", "AGENTS.md", "notes.md"] {
+        let project = Project::new().untrusted().with("src/a.ts", "");
+        let place = project.root.join(link);
+        let pipe = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &place, pipe).unwrap();
+        for args in [
+            &["accept"][..],
+            &["upstream", "import", "--dry-run"],
+            &["index"],
+            &["discover", "list"],
+            &["discover", "import", "notes.md"],
+            &["call", "grep_codebase", "pattern=x"],
+        ] {
+            let mut child = project.plain_command(args);
+            let child = child.stdout(std::process::Stdio::null());
+            let mut child = child.stderr(std::process::Stdio::null()).spawn().unwrap();
+            crate::support::wait_for_exit(&mut child);
+        }
     }
 }
 
