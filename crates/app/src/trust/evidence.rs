@@ -294,10 +294,10 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
             let upstream = below.split('/').next().unwrap_or_default();
             *overlays.entry(upstream.to_owned()).or_default() += 1;
         } else if name == "foundry.toml" {
-            let tests = describe_tests(&scope.root.join(path));
+            let tests = describe_tests(scope, path);
             let text = format!("`forge` with the settings of {path}; {tests}");
             powers.push(FolderPower::new(PowerKind::Compiler, text));
-        } else if let Some(settings) = read_echidna_file(name, &scope.root.join(path)) {
+        } else if let Some(settings) = read_echidna_file(scope, name, path) {
             let set = [
                 (sets_files_or_arguments(&settings), "folders and compiler arguments"),
                 (settings.rpc_url.is_some(), "the node to fork"),
@@ -306,7 +306,7 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
                 FolderPower::new(PowerKind::Compiler, format!("{what} of {path}"))
             }));
         } else if name == "medusa.json"
-            && let Some(settings) = read_medusa_file(&scope.root.join(path))
+            && let Some(settings) = read_medusa_file(scope, path)
         {
             let set = [
                 (settings.corpus_dir.is_some(), "corpus folder"),
@@ -330,10 +330,10 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
 }
 
 /// Returns what tests beside a `foundry.toml` may do, with the variables in its URLs.
-fn describe_tests(file: &Path) -> String {
+fn describe_tests(scope: &EvidenceScope, path: &str) -> String {
     let power =
         "its tests may read environment variables and files in the folder, and connect to any node";
-    let names = read_tool_file(file).map(|text| list_variables(&text)).unwrap_or_default();
+    let names = read_tool_file(scope, path).map(|text| list_variables(&text)).unwrap_or_default();
     match names.is_empty() {
         true => power.to_owned(),
         false => format!("{power}; its endpoints contain {}", names.join(", ")),
@@ -341,8 +341,8 @@ fn describe_tests(file: &Path) -> String {
 }
 
 /// Returns the settings of Echidna's file, if this is one. A file that cannot be parsed has no effect.
-fn read_echidna_file(name: &str, file: &Path) -> Option<CampaignSettings> {
-    let text = read_tool_file(file).filter(|_| name.starts_with("echidna."))?;
+fn read_echidna_file(scope: &EvidenceScope, name: &str, path: &str) -> Option<CampaignSettings> {
+    let text = name.starts_with("echidna.").then(|| read_tool_file(scope, path))??;
     fuzz::config::echidna_yaml::parse_config(&text).ok().map(|(settings, _)| settings)
 }
 
@@ -354,14 +354,14 @@ fn sets_files_or_arguments(settings: &CampaignSettings) -> bool {
 }
 
 /// Returns the settings of Medusa's file.
-fn read_medusa_file(file: &Path) -> Option<CampaignSettings> {
+fn read_medusa_file(scope: &EvidenceScope, path: &str) -> Option<CampaignSettings> {
     let mut settings = CampaignSettings::default();
-    let text = read_tool_file(file)?;
+    let text = read_tool_file(scope, path)?;
     fuzz::config::medusa_json::apply_config(&mut settings, &text).ok().map(|_| settings)
 }
 
-/// Returns the text of a file that does not lead out of its folder.
-fn read_tool_file(file: &Path) -> Option<String> {
-    let folder = file.parent().and_then(|folder| folder.canonicalize().ok())?;
-    super::read_contained_file(&folder, file).ok().flatten()?.into_text().ok()
+/// Returns the text of a file of the evidence. `extends` may name one outside of the root, which is not read.
+fn read_tool_file(scope: &EvidenceScope, path: &str) -> Option<String> {
+    let read = super::read_contained_file(&scope.root, &scope.root.join(path));
+    read.ok().flatten()?.into_text().ok()
 }

@@ -344,6 +344,51 @@ fn links_of_a_clone_are_not_followed_in_passing() {
     }
 }
 
+/// A file names others by their paths, without a link.
+#[test]
+fn paths_in_files_of_a_clone_lead_nowhere() {
+    for name in ["foundry.toml", "echidna.yaml", "medusa.json", "base.toml", "package.json"] {
+        for is_absolute in [false, true] {
+            let project = project_with_compiler().with("src/A.sol", "contract A {}");
+            let outside = project.root.with_file_name("private");
+            let text = "[profile.default]\neth_rpc_url = \"${CANARY_CONTENT}\"\n";
+            let canary = Canary::new(&outside.join(name), text);
+            let folder = Canary::of_folder(&outside);
+            let place = match is_absolute {
+                false => "../private".to_owned(),
+                true => outside.display().to_string(),
+            };
+            project.write(
+                "foundry.toml",
+                &format!(
+                    "[profile.default]\nextends = \"{place}/{name}\"\nlibs = [\"{place}\"]\n\
+                     allow_paths = [\"{place}\"]\ninclude_paths = [\"{place}\"]\n"
+                ),
+            );
+            project.write("remappings.txt", &format!("x/={place}/\n"));
+            project.write("package.json", &format!("{{\"workspaces\": [\"{place}\"]}}"));
+            let config = format!("{{\"extends\": \"{place}/{name}\"}}");
+            project.write("tsconfig.json", &config);
+            project.write("src/a.ts", "import \"x\";\n");
+            for args in [
+                &["tools"][..],
+                &["doctor"],
+                &["trust"],
+                &["trust", "--yes"],
+                &["fuzz", "."],
+                &["fuzz", "src/A.sol"],
+                &["index"],
+                &["call", "context_search", "query=contract"],
+            ] {
+                let output = project.run_plain(args);
+                let what = format!("{place}/{name}: {args:?}: {output}");
+                assert!(!canary.is_opened() && !folder.is_opened(), "{what}");
+                assert!(!output.contains("CANARY_CONTENT"), "{what}");
+            }
+        }
+    }
+}
+
 /// A clone can replace a file by one that never ends, and the command must.
 #[test]
 fn endless_files_are_not_read() {
