@@ -17,6 +17,8 @@ pub(crate) struct ImportPaths {
     pub(crate) root: PathBuf,
     /// Further existing folders, in search order after the root.
     pub(crate) include_folders: Vec<PathBuf>,
+    /// Folder in which the compiler runs.
+    pub(crate) working_folder: PathBuf,
 }
 
 /// Compiles the standard JSON `input`. `path` are the folders of `$PATH`.

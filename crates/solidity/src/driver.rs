@@ -117,6 +117,7 @@ impl CompileJob<'_> {
         let imports = ImportPaths {
             root: self.resolver.root.clone(),
             include_folders: self.resolver.include_folders.clone(),
+            working_folder: self.toolchain.working_folder(&self.resolver.root),
         };
         let output = run_compiler(&compiler.compiler, &imports, &self.toolchain.path, &input)?;
         let build = self.parse_output(compiler.compiler.path(), &output)?;

@@ -194,13 +194,25 @@ impl Toolchain {
         match compiler {
             SolcCompiler::Package { folder, .. } => install::read_package_version(folder),
             SolcCompiler::Native(program) => {
+                let program = std::path::absolute(program).ok()?;
                 let mut command = std::process::Command::new(program);
-                // In the folder in which it compiles, so that a relative path means the same.
-                command.arg("--version").current_dir(root);
+                command.arg("--version").current_dir(self.working_folder(root));
                 let finished = run_program(command, &self.path, &[], MAX_VERSION_TEXT).ok()?;
                 let text = String::from_utf8(finished.stdout).ok()?;
                 SolcVersion::parse(text.split_once("Version: ")?.1.split_whitespace().next()?)
             }
+        }
+    }
+
+    /// Returns the folder in which a compiler for the project at `root` runs.
+    ///
+    /// It is the project's only if the project may run programs. A compiler on the path may be that of a version manager,
+    /// which starts the program that a file such as `.tool-versions` in the current folder names.
+    pub(crate) fn working_folder(&self, root: &Path) -> PathBuf {
+        let package = root.join("node_modules").join("solc");
+        match self.project.allows_settings(root) || self.project.allows_package(&package) {
+            true => root.to_owned(),
+            false => PathBuf::from(std::path::MAIN_SEPARATOR_STR),
         }
     }
 

@@ -44,9 +44,14 @@ fn run_with_options(
     options: ImportOptions,
 ) -> Result<ProgramOutput, ToolchainError> {
     let root = &imports.root;
-    let mut command = Command::new(solc);
-    // Without a base path, the compiler resolves imports from its working directory.
-    command.current_dir(root).arg("--standard-json").arg("--allow-paths").arg(root);
+    let cannot = |source| ToolchainError::StartFailed { program: solc.to_owned(), source };
+    let mut command = Command::new(std::path::absolute(solc).map_err(cannot)?);
+    // Without a base path, the compiler resolves imports from its working directory. It was given all that were found.
+    command
+        .current_dir(&imports.working_folder)
+        .arg("--standard-json")
+        .arg("--allow-paths")
+        .arg(root);
     if options != ImportOptions::NoBasePath {
         command.arg("--base-path").arg(root);
     }

@@ -22,7 +22,7 @@ pub(super) fn run_npm_solc(
     let cannot = |source| ToolchainError::StartFailed { program: package.to_owned(), source };
     let package = std::path::absolute(package).map_err(cannot)?;
     let mut command = Command::new(node);
-    command.current_dir(&imports.root).arg("-e").arg(DRIVER).arg("--");
+    command.current_dir(&imports.working_folder).arg("-e").arg(DRIVER).arg("--");
     command.arg(package).arg(&imports.root).args(&imports.include_folders);
     run_program(command, path, input.as_bytes(), MAX_JSON)
 }

@@ -4,6 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use solidity::ProjectPrograms;
+
 use crate::folder::TestFolder;
 use crate::outputs::{failed_output, standard_output};
 
@@ -18,6 +20,8 @@ fn with_compiler(answer: &str, script: &str) -> TestFolder {
     folder.write("answer", answer);
     folder.write_program("bin/solc", script);
     folder.toolchain.path = vec![folder.path("bin")];
+    // The compiler runs in the folder, where it finds its answer.
+    folder.toolchain.project = ProjectPrograms::All;
     folder
 }
 
@@ -116,6 +120,37 @@ fn drops_options_that_old_compilers_reject() {
     folder.load("src/Bank.sol").unwrap();
     let args = fs::read_to_string(folder.path("args")).unwrap();
     insta::assert_snapshot!(folder.mask_path(&args), @"--standard-json --allow-paths [folder]");
+}
+
+/// The compiler on the path may be that of a version manager, which starts what a file in the current folder names.
+#[test]
+fn compiler_of_an_untrusted_folder_runs_elsewhere() {
+    for options in ["", "--include-path", "--base-path"] {
+        let mut folder = with_answer(&standard_output().to_string());
+        folder.write("node_modules/a/A.sol", "");
+        let place = folder.path("").canonicalize().unwrap().display().to_string();
+        let reject = match options {
+            "" => String::new(),
+            option => format!(
+                "case \"$*\" in *{option}*) echo \"unrecognised option '{option}'\" >&2; exit 1;; esac;"
+            ),
+        };
+        let script = format!("pwd >> {place}/where; {reject} cat > /dev/null; cat {place}/answer");
+        folder.write_program("bin/solc", &script);
+        let whole = folder.path("bin/solc");
+        for named in [None, Some(whole)] {
+            folder.toolchain.solc = named;
+            for (project, expected) in
+                [(ProjectPrograms::None, "/"), (ProjectPrograms::All, place.as_str())]
+            {
+                folder.toolchain.project = project;
+                folder.load("src/Bank.sol").unwrap();
+                let places = fs::read_to_string(folder.path("where")).unwrap();
+                assert!(places.lines().all(|line| line == expected), "{options}: {places}");
+                fs::remove_file(folder.path("where")).unwrap();
+            }
+        }
+    }
 }
 
 #[test]
