@@ -98,7 +98,9 @@ impl ForkPlan {
             allows_cheatcodes: sources.allows_cheatcodes(),
             endpoints,
             cache: solc::cache_folder(environment),
-            record: corpus.filter(is_plain_file).or_else(|| replayed().filter(is_plain_file)),
+            record: corpus
+                .filter(|file| is_plain_file(file))
+                .or_else(|| replayed().filter(|file| is_plain_file(file))),
             chains: None,
         })
     }
@@ -282,7 +284,7 @@ pub(super) fn parse_env_file(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Returns true for a file that is no link, which could lead to any file, and no pipe.
-fn is_plain_file(path: &PathBuf) -> bool {
+fn is_plain_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
