@@ -8,9 +8,10 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{ChildStdout, Command};
-use tokio::sync::{Notify, watch};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::watch;
 
 use crate::duplex::{self, DuplexOutlet, DuplexTransport, StdinPipe};
 use crate::in_flight::InFlightCalls;
@@ -24,7 +25,8 @@ pub(crate) use stderr_tail::StderrTail;
 const READ_CHUNK: usize = 64 * 1024;
 /// Maximum wait for the child's exit status and standard error after its output has ended.
 const EXIT_STATUS_LIMIT: Duration = Duration::from_millis(300);
-/// Maximum wait for the supervisor to exit. Longer than the time it grants a child to exit and to react to signals.
+/// Maximum wait for the supervisor to exit after standard input was closed, and again after SIGTERM. Longer than the time it
+/// grants a child to exit and to react to signals.
 const SUPERVISOR_EXIT_LIMIT: Duration = Duration::from_secs(4);
 const MAX_SHOWN_STDERR: usize = 400;
 const MAX_SHOWN_GRANTS: usize = 300;
@@ -32,20 +34,14 @@ const MAX_SHOWN_GRANTS: usize = 300;
 /// The running supervisor process.
 pub(crate) struct StdioChild {
     over: watch::Receiver<Option<String>>,
-    kill: Arc<Notify>,
 }
 
 impl StdioChild {
     /// Waits until supervisor and child have exited. Standard input must already be closed.
     pub(crate) async fn wait_until_exited(&self) {
         let mut over = self.over.clone();
-        if tokio::time::timeout(SUPERVISOR_EXIT_LIMIT, over.wait_for(Option::is_some))
-            .await
-            .is_err()
-        {
-            self.kill.notify_one();
-            let _ = tokio::time::timeout(EXIT_STATUS_LIMIT, over.wait_for(Option::is_some)).await;
-        }
+        let limit = SUPERVISOR_EXIT_LIMIT * 2 + EXIT_STATUS_LIMIT;
+        let _ = tokio::time::timeout(limit, over.wait_for(Option::is_some)).await;
     }
 }
 
@@ -82,23 +78,25 @@ pub(crate) async fn start_server(
         });
     };
     let (over, is_over) = watch::channel(None);
-    let kill = Arc::new(Notify::new());
-    tokio::spawn({
-        let kill = kill.clone();
-        async move {
-            let status = tokio::select! {
-                status = child.wait() => status,
-                () = kill.notified() => { let _ = child.start_kill(); child.wait().await }
-            };
-            over.send_replace(Some(
-                status.map_or_else(|_| "its exit status is unknown".to_owned(), describe_exit),
-            ));
-        }
+    let pipe = StdinPipe::new(stdin);
+    let closing = pipe.closing_token();
+    tokio::spawn(async move {
+        let is_late = async {
+            closing.cancelled().await;
+            tokio::time::sleep(SUPERVISOR_EXIT_LIMIT).await;
+        };
+        let status = tokio::select! {
+            status = child.wait() => status,
+            () = is_late => end_supervisor(child).await,
+        };
+        over.send_replace(Some(
+            status.map_or_else(|_| "its exit status is unknown".to_owned(), describe_exit),
+        ));
     });
     tail.clear();
     tokio::spawn(drain_stderr(stderr, tail.clone()));
     let spec = SupervisorSpec::from_program(program, nonce.clone()).to_bytes();
-    let outlet = Arc::new(DuplexOutlet::Pipe(StdinPipe::new(stdin)));
+    let outlet = Arc::new(DuplexOutlet::Pipe(pipe));
     let reader = StdoutReader {
         flight: flight.clone(),
         outlet: Arc::downgrade(&outlet),
@@ -113,7 +111,22 @@ pub(crate) async fn start_server(
     sent.map_err(|_| ConnectionError::StartFailed {
         reason: "its supervisor exited at once".to_owned(),
     })?;
-    Ok((duplex, StdioChild { over: is_over, kill }))
+    Ok((duplex, StdioChild { over: is_over }))
+}
+
+/// Ends a supervisor that has not noticed the end of standard input, because its server holds the pipe open.
+async fn end_supervisor(mut child: Child) -> std::io::Result<ExitStatus> {
+    let pid = child.id().and_then(|pid| pid.try_into().ok()).and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    match tokio::time::timeout(SUPERVISOR_EXIT_LIMIT, child.wait()).await {
+        Ok(status) => status,
+        Err(_) => {
+            let _ = child.start_kill();
+            child.wait().await
+        }
+    }
 }
 
 fn describe_exit(status: ExitStatus) -> String {

@@ -15,10 +15,11 @@
 //! shows in a command line. The supervisor's own environment is empty. The spec includes a nonce, which the supervisor
 //! repeats if the server cannot be started, so a server cannot impersonate its supervisor.
 //!
-//! *The lifeline* is also standard input: only this process holds its other end, so it hangs up when this process closes it
-//! or is killed. The server then has one second to exit by itself, as the protocol requires. Remaining processes get
-//! SIGTERM and then SIGKILL. If the supervisor itself is killed, the kernel kills the second stage. That is the whole
-//! process tree if the stage is process 1 of a namespace, wherever its members moved.
+//! *The lifeline* is also standard input, which hangs up when this process closes it. The server then has one second to
+//! exit by itself, as the protocol requires. Remaining processes get SIGTERM and then SIGKILL. A server can keep the pipe
+//! open by holding both of its ends, so the supervisor also watches this process itself, and ends the server on SIGTERM
+//! (`owner_watch`). If the supervisor itself is killed, the kernel kills the second stage. That is the whole process tree
+//! if the stage is process 1 of a namespace, wherever its members moved.
 //!
 //! *The namespaces* (`namespaces`, `mount_plan`, `new_root`): user, process, IPC, mount and, unless the network is granted,
 //! network. The file system of the server has only the system's programs, its own program (`program_files`) and its
@@ -39,6 +40,7 @@ mod masks;
 mod mount_plan;
 mod namespaces;
 mod new_root;
+mod owner_watch;
 mod program_files;
 mod sandbox;
 mod server_stage;

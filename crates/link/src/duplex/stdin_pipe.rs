@@ -183,6 +183,11 @@ impl StdinPipe {
         tokio::time::timeout(READERS_EXIT_LIMIT, wait).await.unwrap_or(false)
     }
 
+    /// Returns a token that is cancelled when the pipe is to close: by [`StdinPipe::close`], or when it is dropped.
+    pub(crate) fn closing_token(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
     /// Closes the pipe: the child reads the bytes written so far, then the end of input. Senders that still wait fail.
     pub(crate) fn close(&self) {
         self.closing.cancel();
@@ -193,6 +198,12 @@ impl StdinPipe {
         if let Ok(mut end) = self.end.try_lock() {
             end.close();
         }
+    }
+}
+
+impl Drop for StdinPipe {
+    fn drop(&mut self) {
+        self.closing.cancel();
     }
 }
 

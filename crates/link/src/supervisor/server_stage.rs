@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use super::control_socket::ControlSocket;
 use super::spec::{StartFailure, SupervisorSpec};
-use super::{START_FAILED, init_stage, sandbox};
+use super::{START_FAILED, init_stage, owner_watch, sandbox};
 use crate::SandboxPolicy;
 
 pub(super) const DEFAULT_PATH: &str =
@@ -54,6 +54,8 @@ fn receive_spec() -> Result<(ControlSocket, OwnedFd, SupervisorSpec), StartFailu
     // If the supervisor is killed, the kernel kills this process. The check below covers a supervisor killed before.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| start_failure("failed to bind it to its supervisor", error.into()))?;
+    owner_watch::unblock_signals()
+        .map_err(|error| start_failure("failed to unblock its signals", error))?;
     let control = ControlSocket::take_stdin()
         .map_err(|error| start_failure("its standard input is closed", error))?;
     if control.is_hung_up() {

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::control_socket::ControlSocket;
+use super::owner_watch::OwnerWatch;
 use super::spec::{StartFailure, SupervisorSpec};
 use super::{STAGE_VARIABLE, START_FAILED, egress_proxy, namespaces};
 use crate::{NetworkAccess, SandboxPolicy};
@@ -31,12 +32,20 @@ const UNKNOWN_STATUS: u8 = 125;
 pub(super) fn run_supervisor_stage() -> ExitCode {
     // Detached from the terminal: Ctrl-C there is for the owner, which closes the lifeline in response.
     let _ = rustix::process::setsid();
+    let Ok(watch) = OwnerWatch::new() else {
+        return ExitCode::from(UNKNOWN_STATUS);
+    };
     let Ok(spec) = read_spec() else {
         return ExitCode::from(UNKNOWN_STATUS);
     };
+    // The owner may have exited before it was watched. No server holds the pipe yet, so it says so reliably.
+    if is_hung_up() {
+        return ExitCode::from(UNKNOWN_STATUS);
+    }
     let own = rustix::process::getpid();
-    match start_server_stage(own, &spec) {
-        Ok((events, _control)) => ExitCode::from(supervise_server(own, events)),
+    let started = check_watch(&watch, &spec).and_then(|()| start_server_stage(own, &spec));
+    match started {
+        Ok((events, _control)) => ExitCode::from(supervise_server(own, events, &watch)),
         Err(complaint) => {
             let _ = std::io::stdout().write_all(&complaint.into_line(&spec.nonce));
             ExitCode::from(START_FAILED)
@@ -47,6 +56,22 @@ pub(super) fn run_supervisor_stage() -> ExitCode {
 /// Reads the spec from standard input, and nothing beyond it.
 fn read_spec() -> std::io::Result<SupervisorSpec> {
     SupervisorSpec::read_from(File::from(rustix::io::dup(rustix::stdio::stdin())?))
+}
+
+/// Returns true if the owner has closed standard input.
+fn is_hung_up() -> bool {
+    let stdin = rustix::stdio::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
+    let polled = poll(&mut fds, Some(&Timespec::default()));
+    polled.is_err() || fds[0].revents().contains(PollFlags::HUP)
+}
+
+/// Returns an error if the end of the owner cannot be noticed, unless the server is trusted anyway.
+fn check_watch(watch: &OwnerWatch, spec: &SupervisorSpec) -> Result<(), StartFailure> {
+    match (&watch.process, &spec.sandbox) {
+        (Ok(_), _) | (Err(_), SandboxPolicy::Off) => Ok(()),
+        (Err(error), _) => Err(namespaces::missing_part("process descriptors (pidfd)", error)),
+    }
 }
 
 fn internal_failure(error: impl Into<std::io::Error>) -> StartFailure {
@@ -140,23 +165,25 @@ fn reap_processes(server: u32, mut reaped: File) {
     }
 }
 
-/// Waits for the end of the lifeline or the server, then ends the remaining processes. Returns the status of the server.
-fn supervise_server(own: Pid, mut events: File) -> u8 {
+/// Waits for the end of the lifeline, the owner or the server, then ends the remaining processes. Returns the status of the
+/// server.
+fn supervise_server(own: Pid, mut events: File, watch: &OwnerWatch) -> u8 {
     let stdin = rustix::stdio::stdin();
     let mut code = None;
     loop {
         // Standard input is polled only for hang-up.
         let mut fds =
-            [PollFd::new(&stdin, PollFlags::empty()), PollFd::new(&events, PollFlags::IN)];
+            vec![PollFd::new(&events, PollFlags::IN), PollFd::new(&stdin, PollFlags::empty())];
+        fds.extend(watch.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => break,
         }
-        let [lifeline, server] = fds.map(|fd| !fd.revents().is_empty());
-        if server {
+        let mut is_ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        if is_ready.next() == Some(true) {
             break;
         }
-        if lifeline {
+        if is_ready.any(|ready| ready) {
             wait_readable(&events, EXIT_LIMIT);
             break;
         }

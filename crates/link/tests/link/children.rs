@@ -10,7 +10,7 @@ use link::{Connection, ProgressSink, UpstreamCall};
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
-use crate::support::{LIMIT, call, child, options, program, wait_until};
+use crate::support::{LIMIT, call, call_text, child, options, program, wait_until};
 
 fn is_running(pid: &Value) -> bool {
     let pid = pid.as_u64().unwrap();
@@ -61,6 +61,30 @@ async fn close_ends_all_processes_with_an_unread_response() {
     wait_until("the server sent its request", async || clogged.load(Ordering::SeqCst)).await;
     connection.close().await;
     clog.await.unwrap().unwrap_err();
+    wait_until_gone(&pids).await;
+}
+
+/// A server that holds both ends of its standard input never sees its end, and neither does its supervisor.
+async fn hold_input(connection: &Connection) {
+    let held = call_text(connection, "probe", json!({ "name": "hold input", "with": [] })).await;
+    assert_eq!(held, "held");
+}
+
+#[tokio::test]
+async fn close_ends_a_server_that_holds_its_input() {
+    let connection = child("handshake");
+    let pids = spawn_process_family(&connection).await;
+    hold_input(&connection).await;
+    connection.close().await;
+    assert!(!pids.iter().any(is_running));
+}
+
+#[tokio::test]
+async fn drop_ends_a_server_that_holds_its_input() {
+    let connection = child("handshake");
+    let pids = spawn_process_family(&connection).await;
+    hold_input(&connection).await;
+    drop(connection);
     wait_until_gone(&pids).await;
 }
 
@@ -139,31 +163,33 @@ async fn connect_timeout_ends_the_child_with_an_unread_response() {
 #[tokio::test]
 #[ignore = "run by killed_owner_ends_all_processes"]
 async fn owner() {
-    if std::env::var_os("LINK_TEST_OWNER").is_none() {
-        return;
-    }
+    let Some(role) = std::env::var_os("LINK_TEST_OWNER") else { return };
     let connection = child("handshake");
     let pids = spawn_process_family(&connection).await;
+    if role == "held" {
+        hold_input(&connection).await;
+    }
     println!("\npids {}", Value::from(pids));
     std::future::pending::<()>().await;
 }
 
 #[tokio::test]
 async fn killed_owner_ends_all_processes() {
-    let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "children::owner", "--ignored", "--nocapture"])
-        .env("LINK_TEST_OWNER", "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let pids =
-        lines.map_while(Result::ok).find_map(|line| line.strip_prefix("pids ").map(str::to_owned));
-    let pids: Vec<Value> = serde_json::from_str(&pids.unwrap()).unwrap();
-    // SIGKILL: the owner runs no cleanup.
-    owner.kill().unwrap();
-    owner.wait().unwrap();
-    wait_until_gone(&pids).await;
+    for role in ["free", "held"] {
+        let mut owner = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "children::owner", "--ignored", "--nocapture"])
+            .env("LINK_TEST_OWNER", role)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let pids = lines.find_map(|line| line.strip_prefix("pids ").map(str::to_owned));
+        let pids: Vec<Value> = serde_json::from_str(&pids.unwrap()).unwrap();
+        // SIGKILL: the owner runs no cleanup.
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        wait_until_gone(&pids).await;
+    }
 }
 
 #[tokio::test]

@@ -125,6 +125,32 @@ async fn daemon_ends_with_a_killed_supervisor() {
     }
 }
 
+/// The end of standard input does not tell the supervisor: the server and this process hold the pipe. The owner of the
+/// supervisor is a shell, so that it can be killed.
+#[tokio::test]
+async fn daemon_that_holds_its_input_ends_with_a_killed_owner() {
+    for account in Account::all() {
+        let jail = Jail::new(account);
+        let mut program = jail.program(SandboxPolicy::Namespaces(Box::new(jail.policy())));
+        let script = "exec 3<&0; \"$@\" <&3 3<&- & exec 3<&-; wait";
+        let mut owner: Vec<_> = ["sh", "-c", script, "owner"].map(Into::into).to_vec();
+        owner.append(&mut program.supervisor);
+        program.supervisor = owner;
+        let connection = Connection::new(options(program));
+        // The pipe belongs to the user who runs the test. This process holds it in either case.
+        let expected = match account {
+            Account::Current => "held",
+            Account::Ordinary => "refused: EACCES",
+        };
+        assert_eq!(probe(&connection, "hold input", json!([])).await, expected);
+        probe(&connection, "escape", json!([])).await.parse::<u32>().unwrap();
+        let owner = find_processes(&jail).into_iter().find(|(_, line)| line.starts_with("sh -c"));
+        let pid = rustix::process::Pid::from_raw(owner.unwrap().0).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        wait_until_gone(&jail).await;
+    }
+}
+
 /// The supervisor is killed before the init of the namespaces has bound itself to it.
 #[tokio::test]
 async fn killed_supervisor_leaves_nothing_at_any_time() {

@@ -182,6 +182,34 @@ def escape():
     return os.read(read, 20).decode()
 
 
+def hold_input():
+    """Opens the writing end of its own standard input, which then never ends, and keeps it."""
+    held = os.open("/proc/self/fd/0", os.O_WRONLY)
+    return "held" if held > 2 else "not held"
+
+
+def call_with_32_bits():
+    """`getpid` by the instruction of 32-bit programs, whose numbers a filter for 64-bit ones would not understand."""
+    if os.uname().machine != "x86_64":
+        return "none"
+    pid = os.fork()
+    if pid == 0:
+        code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        code.write(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20; int 0x80; ret
+        call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+        os._exit(3 if call() == os.getpid() else 4)
+    _, status = os.waitpid(pid, 0)
+    return "done" if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 3 else "none"
+
+
+def lease(path):
+    file = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    finally:
+        os.close(file)
+
+
 def clone_namespace():
     pid = syscall("clone", 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0)
     if pid == 0:
@@ -302,6 +330,7 @@ PROBES = {
     "burn": burn,
     "fill": fill,
     "escape": escape,
+    "hold input": hold_input,
     "write proc": lambda path: open(path, "w").write("1"),
     "core limit": lambda: "%d %d" % resource.getrlimit(resource.RLIMIT_CORE),
     "proxy": proxy,

@@ -2,6 +2,7 @@
 import json, os, socket, subprocess, sys, time
 
 mode = os.environ.get("MODE", "handshake")
+sys.dont_write_bytecode = True
 held, cancelled, seen, asking = [], [], [], {}
 
 
