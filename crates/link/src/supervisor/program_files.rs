@@ -68,7 +68,13 @@ pub(super) fn resolve_links(path: &Path) -> io::Result<ResolvedLinks> {
 
 /// Returns the existing files and folders of the program and of the script that it runs.
 pub(super) fn find_program_files(program: &Path, spec: &SupervisorSpec) -> Vec<PathBuf> {
-    let mut found = FoundFiles { spec, paths: Vec::new() };
+    let write = match &spec.sandbox {
+        SandboxPolicy::Off => &[][..],
+        SandboxPolicy::Landlock { write, .. } => write,
+        SandboxPolicy::Namespaces(policy) => &policy.write,
+    };
+    let writable = write.iter().filter_map(|path| spec.folder.join(path).canonicalize().ok());
+    let mut found = FoundFiles { spec, writable: writable.collect(), paths: Vec::new() };
     found.add_executable(program, MAX_INTERPRETERS);
     if let Some(script) = find_script(program, spec) {
         found.add_executable(&script, 0);
@@ -92,6 +98,8 @@ fn find_script(program: &Path, spec: &SupervisorSpec) -> Option<PathBuf> {
 
 struct FoundFiles<'s> {
     spec: &'s SupervisorSpec,
+    /// The write grants. What is in them may have been put there by the server itself.
+    writable: Vec<PathBuf>,
     paths: Vec<PathBuf>,
 }
 
@@ -99,6 +107,9 @@ impl FoundFiles<'_> {
     /// Adds an executable file, its libraries, and its interpreter.
     fn add_executable(&mut self, file: &Path, more: usize) {
         let Ok(resolved) = resolve_links(file) else { return };
+        if self.is_made_by_server(&resolved) {
+            return;
+        }
         self.paths.push(file.to_owned());
         // A layout may be visible in any of the names: `venv/bin/python` is a link to a Python elsewhere.
         let names = resolved.links.iter().map(|(place, _)| place).chain([&resolved.real]);
@@ -115,15 +126,29 @@ impl FoundFiles<'_> {
         }
     }
 
+    /// Returns true if a link in a write grant leads to a file outside that is not a program, such as a key.
+    fn is_made_by_server(&self, resolved: &ResolvedLinks) -> bool {
+        let is_writable = |path: &Path| self.writable.iter().any(|grant| path.starts_with(grant));
+        resolved.links.iter().any(|(place, _)| is_writable(place))
+            && !is_writable(&resolved.real)
+            && !server_stage::is_executable(&resolved.real)
+    }
+
     fn add_libraries(&mut self, executable: &Path) {
         let packages = executable.ancestors().filter(|path| path.ends_with("node_modules"));
-        self.paths.extend(packages.last().map(Path::to_owned));
+        let is_real =
+            |path: &&Path| path.canonicalize().is_ok_and(|real| real.ends_with("node_modules"));
+        self.paths.extend(packages.last().filter(is_real).map(Path::to_owned));
         let Some(folder) = executable.parent().filter(|folder| folder.ends_with("bin")) else {
             return;
         };
         if let Some(prefix) = folder.parent().filter(|prefix| !self.is_too_wide(prefix)) {
             let beside = LIBRARIES.map(|name| prefix.join(name));
-            self.paths.extend(beside.into_iter().filter(|path| path.exists()));
+            // A link could lead anywhere.
+            let real = prefix.canonicalize().unwrap_or_default();
+            let is_beside =
+                |path: &PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&real));
+            self.paths.extend(beside.into_iter().filter(is_beside));
         }
     }
 
@@ -190,9 +215,21 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::NamespacePolicy;
 
     /// Creates files, and links where a target follows `->`. Returns the files of the first that is executed.
     fn check(files: &[&str], program: &str, args: &[&str], expected: &[&str]) {
+        check_with_grant(None, files, program, args, expected);
+    }
+
+    /// Like [`check`], with a folder that the server may write.
+    fn check_with_grant(
+        write: Option<&str>,
+        files: &[&str],
+        program: &str,
+        args: &[&str],
+        expected: &[&str],
+    ) {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         for file in files {
@@ -210,7 +247,13 @@ mod tests {
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
             env: [("PATH".to_owned(), "/none".to_owned())].into(),
             folder: root.clone(),
-            sandbox: SandboxPolicy::Off,
+            sandbox: match write {
+                Some(write) => SandboxPolicy::Namespaces(Box::new(NamespacePolicy {
+                    write: vec![write.into()],
+                    ..NamespacePolicy::default()
+                })),
+                None => SandboxPolicy::Off,
+            },
         };
         let found = find_program_files(&root.join(program), &spec);
         let found: Vec<_> =
@@ -253,6 +296,29 @@ mod tests {
             &[],
             &["base/lib", "venv/bin/python", "venv/bin/tool", "venv/lib", "venv/pyvenv.cfg"],
         );
+    }
+
+    #[test]
+    fn links_do_not_make_other_folders_libraries() {
+        check(
+            &["keys/id_rsa", "a/bin/server", "a/lib -> ../keys", "a/lib64 -> conf", "a/conf/x"],
+            "a/bin/server",
+            &[],
+            &["a/bin/server", "a/conf", "a/lib64"],
+        );
+        let files = ["keys/mcp/index.js", "a/node_modules -> ../keys", "own/node"];
+        let script = "a/node_modules/mcp/index.js";
+        check(&files, "own/node", &[script], &[script, "own/node"]);
+    }
+
+    #[test]
+    fn link_that_a_server_made_shows_no_file() {
+        let files = ["keys/id_rsa", "out/main.py -> ../keys/id_rsa", "out/real.py", "own/python3"];
+        let link = "out/main.py";
+        check(&files, "own/python3", &[link], &[link, "own/python3"]);
+        check_with_grant(Some("out"), &files, "own/python3", &[link], &["own/python3"]);
+        let real = "out/real.py";
+        check_with_grant(Some("out"), &files, "own/python3", &[real], &[real, "own/python3"]);
     }
 
     #[test]

@@ -130,6 +130,6 @@ pub(super) fn find_in_path(command: &str, path: Option<&str>) -> Option<PathBuf>
     folders.find_map(|folder| Some(folder.join(command)).filter(|file| is_executable(file)))
 }
 
-fn is_executable(file: &Path) -> bool {
+pub(super) fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
