@@ -7,6 +7,7 @@ pub mod draft;
 pub mod file;
 pub mod import;
 mod location;
+mod masked_names;
 mod survey;
 
 use std::collections::BTreeMap;
@@ -15,9 +16,7 @@ use std::sync::Arc;
 
 use admit::{AdmissionMode, AdmissionPolicy, ChangeClass, ToolAllowlist};
 use gateway::{ConstraintAdjuster, LockFile, UpstreamOptions, read_overlays};
-use link::{
-    HttpEndpoint, MaskedNames, NamespacePolicy, NetworkAccess, StdioProgram, UpstreamEndpoint,
-};
+use link::{HttpEndpoint, NamespacePolicy, NetworkAccess, StdioProgram, UpstreamEndpoint};
 use runtime::ApprovalMode;
 
 use crate::config::{
@@ -25,11 +24,13 @@ use crate::config::{
     UpstreamConnection, UpstreamPolicy, suggest_name,
 };
 use crate::context::AppContext;
+use crate::env::Environment;
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
 use crate::project;
 pub use check::{check_against_tools, check_rules, list_absent_upstreams};
 pub use location::{display_location, redact_args, redact_url};
+use masked_names::list_masked_names;
 pub use survey::{
     SurveyMode, UpstreamSurvey, connect_tool_upstream, format_stderr_tail, survey_upstreams,
 };
@@ -41,19 +42,6 @@ pub const SUPERVISOR_ARG: &str = "__keeper";
 const SAMPLES_FOLDER: &str = "samples";
 /// Lock file in the state folder, held while vouch.lock is changed.
 const LOCK_GUARD_FILE: &str = "pins.lock";
-
-/// Names of source code.
-const SOURCE_FILES: [&str; 24] = [
-    "*.c", "*.cc", "*.cpp", "*.cs", "*.css", "*.go", "*.h", "*.hpp", "*.html", "*.java", "*.js",
-    "*.jsx", "*.kt", "*.md", "*.mjs", "*.php", "*.py", "*.rb", "*.rs", "*.scala", "*.sol",
-    "*.swift", "*.ts", "*.tsx",
-];
-
-/// Files into which `vouch connect` writes the token of the project. A server with it could use the grants of others.
-const CLIENT_FILES: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
-
-/// Files of a Git folder that may hold passwords.
-const GIT_FILES: [&str; 3] = [".git/config", ".git/config.worktree", "*.git/config"];
 
 /// The upstreams that can be started, and those that cannot because a secret is missing.
 pub struct ResolvedUpstreams {
@@ -174,7 +162,7 @@ fn connection_options(
                 args: args.clone(),
                 env: resolved.env,
                 folder: cwd.clone(),
-                sandbox: sandbox_policy(sandbox, settings),
+                sandbox: sandbox_policy(sandbox, settings, &app.environment),
                 supervisor: keeper.to_vec(),
             })
         }
@@ -187,7 +175,11 @@ fn connection_options(
     })
 }
 
-fn sandbox_policy(sandbox: &SandboxConfig, settings: &Settings) -> link::SandboxPolicy {
+fn sandbox_policy(
+    sandbox: &SandboxConfig,
+    settings: &Settings,
+    environment: &Environment,
+) -> link::SandboxPolicy {
     match sandbox {
         SandboxConfig::Off => link::SandboxPolicy::Off,
         SandboxConfig::Landlock(grants) => link::SandboxPolicy::Landlock {
@@ -200,32 +192,10 @@ fn sandbox_policy(sandbox: &SandboxConfig, settings: &Settings) -> link::Sandbox
             read: grants.read.clone(),
             write: grants.write.clone(),
             hidden: settings.hidden_folders(),
-            masked: masked_names(settings),
+            masked: list_masked_names(settings, environment),
             network: grants.network.clone(),
             limits: grants.limits,
         })),
-    }
-}
-
-/// Returns the names that no server may read: those that no tool may read, with two exceptions. Of Git's folder only the
-/// configuration is masked, which may hold passwords, so that servers for Git work. Source code is code whatever its name.
-fn masked_names(settings: &Settings) -> MaskedNames {
-    let list = settings.deny_list().with_source_exception();
-    let patterns = list.patterns().filter(|pattern| *pattern != ".git");
-    let source_groups = guard::SECRET_FILE_GROUPS.iter().filter(|group| group.may_be_source);
-    let source_words: Vec<&str> = source_groups.flat_map(|group| group.patterns).copied().collect();
-    let (words, patterns): (Vec<_>, Vec<_>) =
-        patterns.map(str::to_owned).partition(|pattern| source_words.contains(&pattern.as_str()));
-    // Nothing relaxes a pattern with a folder, and nothing may relax those of the operator.
-    let operator = settings.secrets.deny.iter().map(|pattern| format!("*/{pattern}"));
-    let own = CLIENT_FILES.into_iter().chain(GIT_FILES).map(str::to_owned);
-    MaskedNames {
-        patterns: patterns.into_iter().chain(operator).chain(own).collect(),
-        words,
-        except: SOURCE_FILES.iter().map(|&pattern| pattern.to_owned()).collect(),
-        harmless: (guard::HARMLESS_PATTERNS.iter().map(|&pattern| pattern.to_owned()))
-            .chain(settings.secrets.allow.iter().cloned())
-            .collect(),
     }
 }
 

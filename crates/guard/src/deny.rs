@@ -28,6 +28,7 @@ use self::patterns::{NameKey, PatternSet};
 pub use self::secret_files::{
     CONTRACT_PATTERNS, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup,
 };
+pub use self::source_names::is_source_name;
 
 /// Case-insensitive patterns for names and path ends; `*` matches any characters of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +153,7 @@ impl DenyList {
             NameVerdict::OnlySource(pattern) => Some(pattern),
             NameVerdict::Allowed => None,
         };
-        if !is_file || source_names::is_source_name(&fold_name(name)) {
+        if !is_file || is_source_name(&fold_name(name)) {
             return Ok(());
         }
         let only_source = only_source.or_else(|| self.find_word(&split_path(folder)));
@@ -174,8 +175,7 @@ impl DenyList {
                 NameVerdict::Denied(pattern) => return Err(pattern.to_owned()),
             }
         }
-        let is_source =
-            || names.last().is_some_and(|name| source_names::is_source_name(&fold_name(name)));
+        let is_source = || names.last().is_some_and(|name| is_source_name(&fold_name(name)));
         match only_source {
             Some(pattern) if is_file && !is_source() => Err(pattern.to_owned()),
             _ => Ok(()),

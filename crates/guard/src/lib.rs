@@ -35,12 +35,12 @@ use disk::Disk;
 
 pub use self::deny::{
     CONTRACT_PATTERNS, DenyList, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup, fold_name,
-    matches_copy, matches_name_pattern,
+    is_source_name, matches_copy, matches_name_pattern,
 };
 pub use self::refusal::PathRefusal;
 pub use self::refusal::display_path;
 pub use self::resolve::{FileKind, ResolvedPath};
-pub use self::source_check::SourceCheck;
+pub use self::source_check::{SourceCheck, is_source_file};
 
 /// Maximum length of a path on Linux; longer paths are refused without a lookup.
 pub const MAX_PATH_BYTES: usize = 4096;

@@ -3,7 +3,7 @@
 //! The check runs on the opened handle, in every function that opens a file, so that reading, searching and indexing agree.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 
 use crate::{Guard, PathRefusal};
 
@@ -17,12 +17,9 @@ impl Guard {
     /// Refuses the file if one of its paths is allowed only as source code, and the content is none.
     pub(crate) fn check_source(&self, paths: &[&str], file: &File) -> Result<(), PathRefusal> {
         let Some(pattern) = self.find_source_pattern(paths) else { return Ok(()) };
-        let mut bytes = Vec::new();
         let mut reader = file;
-        reader
-            .take(MAX_SOURCE_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .and_then(|_| reader.rewind())
+        let bytes = read_start(reader)
+            .and_then(|bytes| reader.rewind().map(|()| bytes))
             .map_err(PathRefusal::from_io_error)?;
         self.judge_content(pattern, &bytes)
     }
@@ -45,13 +42,32 @@ impl Guard {
     }
 
     fn judge_content(&self, pattern: &str, bytes: &[u8]) -> Result<(), PathRefusal> {
-        let is_small = bytes.len() as u64 <= MAX_SOURCE_BYTES;
-        let text = std::str::from_utf8(bytes).ok().filter(|text| is_small && !text.contains('\0'));
-        match (text, self.source_check) {
-            (Some(text), Some(check)) if check(text) => Ok(()),
+        match self.source_check {
+            Some(check) if is_source_text(bytes, check) => Ok(()),
             _ => Err(PathRefusal::Denied { pattern: pattern.to_owned() }),
         }
     }
+}
+
+/// Returns true if the content of a file is text of at most 1 MiB that passes the check.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn is_source_file(file: impl Read, check: SourceCheck) -> io::Result<bool> {
+    read_start(file).map(|bytes| is_source_text(&bytes, check))
+}
+
+/// Reads a file to its end, or to the first byte beyond the maximum.
+fn read_start(file: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_SOURCE_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn is_source_text(bytes: &[u8], check: SourceCheck) -> bool {
+    let is_small = bytes.len() as u64 <= MAX_SOURCE_BYTES;
+    let text = std::str::from_utf8(bytes).ok().filter(|text| is_small && !text.contains('\0'));
+    text.is_some_and(check)
 }
 
 #[cfg(test)]

@@ -26,10 +26,9 @@ pub struct NamespacePolicy {
 pub struct MaskedNames {
     /// Patterns of a name, or of a folder's name and a name in it, such as `.git/config`.
     pub patterns: Vec<String>,
-    /// Patterns like `patterns` that only source code may match: `except` relaxes them.
+    /// Patterns like `patterns`, except that files of a programming language may match them. Their content is judged when
+    /// the server starts: it must be source code without a recognizable secret.
     pub words: Vec<String>,
-    /// Patterns of file names that `words` do not mask, such as `*.rs`. They do not apply to folders.
-    pub except: Vec<String>,
     /// Patterns of file names that neither `patterns` nor `words` mask, such as `*.example`.
     pub harmless: Vec<String>,
 }

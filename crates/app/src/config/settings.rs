@@ -205,9 +205,9 @@ impl Settings {
         let config = place.source.map_or_else(|| root.join(FILE_NAME), |file| file.path.clone());
         // A process that can write these decides which tools are admitted.
         let read_only = [&*config, &*gateway.lock, &*gateway.contracts];
-        let read_only = read_only.into_iter().chain(trust.records_folder());
         let audit = layer.audit.into_settings(place, state_location.keys_folder(&project))?;
-        let hidden = state_location.private_folders(&root);
+        let mut hidden = state_location.private_folders(&root);
+        hidden.extend(trust.records_folder().map(Path::to_owned));
         let protected = ProtectedPaths::new(place.root, read_only, &hidden);
         let upstreams = upstream::build_upstreams(layer.upstream, place, &protected)?;
         let (rules, reach) = rule::compile_rules(layer.rule, place)?;
@@ -260,9 +260,11 @@ impl Settings {
         self.source.as_ref().map(|source| source.text.as_str()).unwrap_or_default()
     }
 
-    /// Returns the folders that no upstream may read.
+    /// Returns the folders that no upstream may read: the state, the audit keys and the records of trusted folders.
     pub(crate) fn hidden_folders(&self) -> Vec<PathBuf> {
-        self.state_location.hidden_folders(&self.root)
+        let mut folders = self.state_location.hidden_folders(&self.root);
+        folders.extend(self.trust.records_folder().map(Path::to_owned));
+        folders
     }
 
     /// Returns the deny list of the project: files that neither tools nor sandboxed upstreams may read.

@@ -12,8 +12,8 @@ const SOURCE_EXTENSIONS: &[&str] = &[
     "gql", "asm", "s", "f90", "pas", "ada", "adb", "ads", "cu", "wgsl",
 ];
 
-/// Returns true if the folded name has the extension of a programming language.
-pub(super) fn is_source_name(name: &str) -> bool {
+/// Returns true if the name, folded by [`fold_name`](super::fold_name), has the extension of a programming language.
+pub fn is_source_name(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(stem, extension)| (!stem.is_empty(), extension));
     matches!(extension, Some((true, extension)) if SOURCE_EXTENSIONS.contains(&extension))
 }

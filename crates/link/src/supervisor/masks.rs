@@ -1,13 +1,16 @@
 //! Finds the files and folders below grants whose names may hold secrets, so that they can be covered with empty ones.
 //!
-//! A file that gets such a name after the start is not covered: names are found once, mounts cannot match names.
+//! A file that gets such a name after the start is not covered: names are found once, mounts cannot match names. Source code
+//! may have a name that only says "secret" (`words`); its content decides, as it does for the tools.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use guard::{fold_name, matches_copy, matches_name_pattern};
+use guard::{fold_name, is_source_file, is_source_name, matches_copy, matches_name_pattern};
+use rustix::fs::{Access, FileType, Mode, OFlags};
 
 use super::spec::StartFailure;
 use crate::MaskedNames;
@@ -36,7 +39,7 @@ pub(super) fn find_masks(
 ) -> Result<BTreeSet<MaskedPath>, StartFailure> {
     let mut search =
         MaskSearch { grants, names: FoldedNames::new(names), entries: 0, found: BTreeSet::new() };
-    if names.patterns.is_empty() {
+    if names.patterns.is_empty() && names.words.is_empty() {
         return Ok(search.found);
     }
     for grant in grants {
@@ -58,8 +61,11 @@ impl MaskSearch<'_> {
     fn walk(&mut self, folder: &Path, all: bool) -> Result<(), StartFailure> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            // A grant may be a file. What this process may not list, the server may not either.
-            Err(error) if is_unreachable(&error) => return Ok(()),
+            // A grant may be a file.
+            Err(error) if is_absent(&error) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return self.mask_unlisted(folder, &error);
+            }
             Err(error) => return Err(listing_failure(folder, &error)),
         };
         let parent = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -78,9 +84,12 @@ impl MaskSearch<'_> {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let name = fold_name(&name);
-            let is_masked = all
-                || self.names.is_masked(&parent, &name, kind.is_dir())
-                || (name == "config" && is_git_module(folder));
+            let is_named = match self.names.judge(&parent, &name, kind.is_dir()) {
+                NameMatch::None => false,
+                NameMatch::OnlySource => !(is_source_name(&name) && is_plain_source(&path)),
+                NameMatch::Masked => true,
+            };
+            let is_masked = all || is_named || (name == "config" && is_git_module(folder));
             if kind.is_symlink() {
                 if is_masked {
                     self.mask_target(&path)?;
@@ -97,6 +106,22 @@ impl MaskSearch<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Masks a folder that cannot be listed, if the server could open names in it: a folder may be searched without being
+    /// listed, and its owner can change its mode.
+    fn mask_unlisted(&mut self, folder: &Path, error: &io::Error) -> Result<(), StartFailure> {
+        let is_own = || {
+            let owner = folder.metadata().map(|data| data.uid());
+            owner.is_ok_and(|owner| owner == rustix::process::geteuid().as_raw())
+        };
+        if !is_own() && rustix::fs::access(folder, Access::EXEC_OK).is_err() {
+            return Ok(());
+        }
+        match self.grants.iter().any(|grant| grant.starts_with(folder)) {
+            true => Err(listing_failure(folder, error)),
+            false => self.mask(folder.to_owned(), true),
+        }
     }
 
     /// Masks what a link with a masked name leads to, if a grant shows it.
@@ -119,9 +144,19 @@ impl MaskSearch<'_> {
     }
 }
 
-fn is_unreachable(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    matches!(error.kind(), NotADirectory | NotFound | PermissionDenied)
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::NotFound)
+}
+
+/// Returns true if the file at a path, after links, is source code without a recognizable secret. A file that cannot be
+/// read is not.
+fn is_plain_source(path: &Path) -> bool {
+    // Non-blocking, because a FIFO may have any name.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return false };
+    let kind = rustix::fs::fstat(&file).map(|data| FileType::from_raw_mode(data.st_mode));
+    kind.is_ok_and(FileType::is_file)
+        && is_source_file(fs::File::from(file), secrets::is_plain_source).unwrap_or(false)
 }
 
 fn listing_failure(folder: &Path, error: &io::Error) -> StartFailure {
@@ -152,8 +187,16 @@ struct FoldedNames {
     /// Patterns of a folder's name and a name in it.
     pairs: Vec<(String, String)>,
     words: Vec<String>,
-    except: Vec<String>,
     harmless: Vec<String>,
+}
+
+/// What the patterns say about a name. Later ones are stricter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum NameMatch {
+    None,
+    /// Only source code may have this name.
+    OnlySource,
+    Masked,
 }
 
 impl FoldedNames {
@@ -167,31 +210,37 @@ impl FoldedNames {
         // Only the nearest folder is compared, so a longer pattern masks too much rather than too little.
         let pairs = pairs.map(|(path, name)| (path.rsplit('/').next().unwrap_or(path), name));
         let pairs = pairs.map(|(folder, name)| (folder.to_owned(), name.to_owned())).collect();
-        Self {
-            names,
-            pairs,
-            words: fold(&masked.words),
-            except: fold(&masked.except),
-            harmless: fold(&masked.harmless),
-        }
+        Self { names, pairs, words: fold(&masked.words), harmless: fold(&masked.harmless) }
     }
 
-    /// Returns true if the name is masked, or is a copy of one that is.
-    fn is_masked(&self, parent: &str, name: &str, is_folder: bool) -> bool {
-        matches_copy(name, |original| self.is_listed(parent, original, is_folder))
+    /// Judges a name and the names that it may be a copy of.
+    fn judge(&self, parent: &str, name: &str, is_folder: bool) -> NameMatch {
+        let mut strictest = NameMatch::None;
+        matches_copy(name, |original| {
+            strictest = strictest.max(self.judge_original(parent, original, is_folder));
+            strictest == NameMatch::Masked
+        });
+        strictest
     }
 
-    fn is_listed(&self, parent: &str, name: &str, is_folder: bool) -> bool {
+    fn judge_original(&self, parent: &str, name: &str, is_folder: bool) -> NameMatch {
         let is_named = |pattern: &String| matches_name_pattern(pattern, name);
         let is_pair = |(folder, pattern): &(String, String)| {
             matches_name_pattern(folder, parent) && is_named(pattern)
         };
         if self.pairs.iter().any(is_pair) {
-            return true;
+            return NameMatch::Masked;
         }
-        let is_file_of = |patterns: &[String]| !is_folder && patterns.iter().any(is_named);
-        let is_word = || self.words.iter().any(is_named) && !is_file_of(&self.except);
-        (self.names.iter().any(is_named) || is_word()) && !is_file_of(&self.harmless)
+        let is_listed = self.names.iter().any(is_named);
+        let is_word = self.words.iter().any(is_named);
+        let is_harmless = || !is_folder && self.harmless.iter().any(is_named);
+        match (is_listed, is_word) {
+            (false, false) => NameMatch::None,
+            _ if is_harmless() => NameMatch::None,
+            // Of a folder with such a name, everything is masked.
+            (false, true) if !is_folder => NameMatch::OnlySource,
+            _ => NameMatch::Masked,
+        }
     }
 }
 
@@ -227,7 +276,7 @@ mod tests {
         ] {
             let path = root.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
+            fs::write(path, if file.ends_with(".rs") { "fn code() {}" } else { "" }).unwrap();
         }
         std::os::unix::fs::symlink("a/plain", root.join("my-secret")).unwrap();
         let names = MaskedNames {
@@ -235,7 +284,6 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec(),
             words: vec!["*secret*".to_owned()],
-            except: vec!["*.rs".to_owned()],
             harmless: vec!["*.example".to_owned()],
         };
         let grants = grants.iter().map(|grant| root.join(grant).components().collect()).collect();
@@ -285,5 +333,48 @@ mod tests {
         );
         check(&["a", "a/secrets/public"], &["a/.ENV.local", "a/secrets/key", "a/server.key"]);
         check(&["a/secrets"], &[]);
+    }
+
+    #[test]
+    fn content_decides_about_source_code_with_a_secret_name() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let token = format!("gh{}_{}", "p", "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0YsAb1Cd2");
+        let large = "fn code() {}\n".repeat(100_000);
+        for (name, text, is_masked) in [
+            ("secrets.rs", "fn code() {}", false),
+            ("my_rsa.py", "def sign(text):\n    return text\n", false),
+            ("secrets (1).go", "func load() {\n}\n", false),
+            // Values, a token, data, a copy, markup, and what is too large to be written by hand.
+            ("secrets.py", "PASSWORD = 'x'\n", true),
+            ("secret_token.rs", &format!("fn code() {{ \"{token}\" }}"), true),
+            ("secret_data.rs", "fn code() {}\0", true),
+            ("secrets.rs.bak", "fn code() {}", true),
+            ("secrets.md", "fn code() {}", true),
+            ("secrets.html", "<script>function f() {}</script>", true),
+            ("secrets.css", "fn code() {}", true),
+            ("secret_table.rs", &large, true),
+            // Other names are never source code.
+            ("id_rsa.md", "fn code() {}", true),
+            ("id_rsa.rs", "fn code() {}", true),
+        ] {
+            let path = root.join(name);
+            fs::write(&path, text).unwrap();
+            let names = MaskedNames {
+                patterns: vec!["id_rsa*".to_owned()],
+                words: vec!["*secret*".to_owned(), "*_rsa*".to_owned()],
+                ..MaskedNames::default()
+            };
+            let found = find_masks(&[root.clone()].into(), &names).unwrap();
+            assert_eq!(found.iter().any(|mask| mask.path == path), is_masked, "{name}");
+        }
+        // The target of a link is judged by its content too.
+        let words = MaskedNames { words: vec!["*key_of*".to_owned()], ..MaskedNames::default() };
+        for (name, target) in [("key_of_a.rs", "secrets.py"), ("key_of_b.rs", "secrets.rs")] {
+            std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+        }
+        let found = find_masks(&[root.clone()].into(), &words).unwrap();
+        let found: Vec<_> = found.into_iter().map(|mask| mask.path).collect();
+        assert_eq!(found, [root.join("secrets.py")]);
     }
 }
