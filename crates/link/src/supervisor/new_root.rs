@@ -75,6 +75,9 @@ pub(super) fn enter_new_root(plan: &MountPlan, processes: Option<u32>) -> Result
 }
 
 fn path_failure(action: &str, path: &Path, error: &io::Error) -> StartFailure {
+    if error.raw_os_error() == Some(rustix::io::Errno::NOSYS.raw_os_error()) {
+        return missing_part("mounts of single paths", error);
+    }
     StartFailure::Sandbox(format!("failed to {action} {} ({error})", path.display()))
 }
 

@@ -129,8 +129,20 @@ fn landlock_failure(since: &str) -> StartFailure {
     ))
 }
 
+/// Returns true if the kernel does not know the system call that failed.
+fn is_not_implemented(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.any(|cause| {
+        let cause = cause.downcast_ref::<std::io::Error>();
+        cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::Unsupported)
+    })
+}
+
 fn enforce(rules: RulesetCreated) -> Result<(), StartFailure> {
-    let status = rules.restrict_self().map_err(|error| StartFailure::Sandbox(error.to_string()))?;
+    let status = rules.restrict_self().map_err(|error| match is_not_implemented(&error) {
+        true => landlock_failure("6.2"),
+        false => StartFailure::Sandbox(error.to_string()),
+    })?;
     if status.ruleset == RulesetStatus::NotEnforced {
         return Err(StartFailure::Sandbox("the system does not enforce Landlock".to_owned()));
     }
@@ -193,5 +205,10 @@ fn add_grant(
     };
     let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST_ABI) };
     let opened = PathFd::new(path).map_err(|error| complain(&error))?;
-    rules.add_rule(PathBeneath::new(opened, access)).map_err(|error| complain(&error))
+    rules.add_rule(PathBeneath::new(opened, access)).map_err(|error| {
+        match is_not_implemented(&error) {
+            true => landlock_failure("6.2"),
+            false => complain(&error),
+        }
+    })
 }

@@ -140,6 +140,8 @@ fn unpermitted_calls() -> CallRules {
     let terminal_input = [libc::TIOCSTI, libc::TIOCLINUX]
         .map(|request| vec![Equal(1, i32::try_from(request).unwrap_or_default())]);
     calls.insert(libc::SYS_ioctl, terminal_input.to_vec());
+    // A lease on a file that is only granted for reading would delay every other process that writes it.
+    calls.insert(libc::SYS_fcntl, vec![vec![Equal(1, libc::F_SETLEASE)]]);
     for (call, mode, flags) in file_mode_calls() {
         let bits = [libc::S_ISUID, libc::S_ISGID].map(u32::cast_signed);
         let bits = bits.map(|bit| Bits(mode, bit, bit));

@@ -38,6 +38,10 @@ pub(crate) struct Jail {
     pub(crate) root: TempDir,
     pub(crate) account: Account,
     pub(crate) tcp: std::net::TcpListener,
+    /// Listens on 127.0.0.2.
+    pub(crate) tcp_other: std::net::TcpListener,
+    /// Listens on ::1.
+    pub(crate) tcp6: std::net::TcpListener,
     pub(crate) udp: Arc<std::net::UdpSocket>,
     pub(crate) abstract_name: String,
     _listeners: (UnixListener, UnixListener, UnixListener, UnixDatagram),
@@ -53,6 +57,8 @@ impl Jail {
             set_mode(&path.join(name), mode);
             set_mode(&path.join(name).join("file"), mode & 0o666);
         }
+        let mode = rustix::fs::Mode::from_raw_mode(0o666);
+        rustix::fs::mkfifoat(rustix::fs::CWD, path.join("closed/pipe"), mode).unwrap();
         set_mode(&path, 0o755);
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/link");
         std::fs::create_dir(path.join("code")).unwrap();
@@ -88,6 +94,8 @@ impl Jail {
             root,
             account,
             tcp: std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
+            tcp_other: std::net::TcpListener::bind("127.0.0.2:0").unwrap(),
+            tcp6: std::net::TcpListener::bind("[::1]:0").unwrap(),
             udp,
             abstract_name,
             _listeners: listeners,
@@ -100,6 +108,14 @@ impl Jail {
 
     pub(crate) fn tcp_port(&self) -> u16 {
         self.tcp.local_addr().unwrap().port()
+    }
+
+    pub(crate) fn other_port(&self) -> u16 {
+        self.tcp_other.local_addr().unwrap().port()
+    }
+
+    pub(crate) fn tcp6_port(&self) -> u16 {
+        self.tcp6.local_addr().unwrap().port()
     }
 
     pub(crate) fn udp_port(&self) -> u16 {

@@ -49,7 +49,12 @@ fn matrix_probes(jail: &Jail) -> Vec<(&'static str, &'static str, Value)> {
         ("leave set-user-ID", "in a write grant", path("out/suid")),
         ("create set-user-ID", "in a write grant", path("out/suid2")),
         ("write proc", "/proc/sys", json!(["/proc/sys/kernel/panic_on_oops"])),
+        ("lease", "a read grant", path("open/file")),
         ("tcp", "listener outside", tcp.clone()),
+        ("tcp to", "the unspecified address", json!(["0.0.0.0", jail.tcp_port()])),
+        ("tcp to", "another loopback address", json!(["127.0.0.2", jail.other_port()])),
+        ("tcp to", "the IPv6 loopback address", json!(["::1", jail.tcp6_port()])),
+        ("tcp to", "the unspecified IPv6 address", json!(["::", jail.tcp6_port()])),
         ("mapped", "listener outside", tcp.clone()),
         ("mptcp", "listener outside", tcp.clone()),
         ("fast open", "listener outside", tcp),
@@ -91,6 +96,7 @@ fn matrix_probes(jail: &Jail) -> Vec<(&'static str, &'static str, Value)> {
         "init_module",
         "future call",
         "x32 call",
+        "32-bit call",
         "processes",
         "kill init",
         "descriptors",
@@ -155,6 +161,44 @@ async fn reaches_only_what_is_granted() {
     }
 }
 
+/// A mount that is read-only does not keep a server from writing to named pipes in it; Landlock does. Not below `/tmp`, where
+/// the server may write.
+#[tokio::test]
+async fn named_pipe_in_a_read_grant_cannot_be_written() {
+    let jail = Jail::new(Account::Current);
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let pipe = folder.path().canonicalize().unwrap().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
+    let mut policy = jail.policy();
+    policy.read.push(folder.path().to_owned());
+    let connection = jail.start(policy);
+    assert_eq!(probe(&connection, "open pipe", json!([pipe])).await, "refused: EACCES");
+    let outside = jail.path("closed/pipe");
+    assert_eq!(probe(&connection, "open pipe", json!([outside])).await, "refused: ENOENT");
+}
+
+/// A folder that cannot be listed may still be searched: its names cannot be masked one by one.
+#[tokio::test]
+async fn folder_that_cannot_be_listed_shows_no_secret() {
+    use std::os::unix::fs::PermissionsExt;
+    for account in Account::all() {
+        let jail = Jail::new(account);
+        let folder = jail.path("open/dark");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join(".env"), "12345").unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o711)).unwrap();
+        let connection = jail.start(jail.policy());
+        let outcome = probe(&connection, "read", json!([folder.join(".env")])).await;
+        assert!(["0 bytes", "refused: ENOENT"].contains(&outcome.as_str()), "{outcome}");
+        // What is granted must be searched for secrets, so a grant like this is refused.
+        let mut policy = jail.policy();
+        policy.read = vec![folder];
+        let started = jail.start(policy).connect().await;
+        let is_root = account == Account::Current && rustix::process::geteuid().is_root();
+        assert_eq!(started.is_ok(), is_root, "{account:?}");
+    }
+}
+
 /// Shows that the probes work where nothing prevents them.
 #[tokio::test]
 async fn probes_succeed_without_a_sandbox() {
@@ -163,7 +207,12 @@ async fn probes_succeed_without_a_sandbox() {
     for (name, with, expected) in [
         ("read", json!([jail.path("closed/file")]), "5 bytes"),
         ("write", json!([jail.path("closed/new")]), "created"),
+        ("open pipe", json!([jail.path("closed/pipe")]), "refused: ENXIO"),
+        ("lease", json!([jail.path("closed/file")]), "done"),
         ("tcp", json!([jail.tcp_port()]), "connected"),
+        ("tcp to", json!(["0.0.0.0", jail.tcp_port()]), "connected"),
+        ("tcp to", json!(["127.0.0.2", jail.other_port()]), "connected"),
+        ("tcp to", json!(["::1", jail.tcp6_port()]), "connected"),
         ("mapped", json!([jail.tcp_port()]), "connected"),
         ("fast open", json!([jail.tcp_port()]), "sent"),
         ("udp", json!([jail.udp_port()]), "answered"),
@@ -351,16 +400,37 @@ async fn refuses_grants_that_defeat_the_sandbox() {
 async fn missing_part_prevents_the_start() {
     let parts = [
         "user",
+        "no-user",
         "process",
+        "no-process",
         "mount-namespace",
         "ipc",
+        "no-ipc",
         "network",
         "loopback",
+        "no-loopback",
+        "open-filesystem",
+        "configure-filesystem",
         "filesystem",
+        "no-filesystem",
         "mount",
+        "clone-mount",
+        "beneath",
+        "pivot",
+        "unmount",
+        "remount",
         "landlock",
+        "landlock-rule",
+        "landlock-start",
         "capabilities",
+        "no-capabilities",
+        "bounding-set",
+        "ambient-set",
+        "secure-bits",
         "seccomp",
+        "subreaper",
+        "death-signal",
+        "pidfd",
     ];
     for account in Account::all() {
         let jail = Jail::new(account);

@@ -1,5 +1,5 @@
 """Probes of a sandbox: each tries one thing a server should not be able to do, and says what happened."""
-import ctypes, errno, mmap, os, resource, signal, socket, struct, subprocess, sys, time
+import ctypes, errno, fcntl, mmap, os, resource, signal, socket, struct, subprocess, sys, time
 
 libc = ctypes.CDLL(None, use_errno=True)
 # The future call is `listxattrat` of Linux 6.13, which stands for calls that are newer than the filter.
@@ -274,6 +274,10 @@ PROBES = {
     "leave set-user-ID": leave_set_user_id,
     "create set-user-ID": create_set_user_id,
     "tcp": lambda port: stream(socket.AF_INET, 0, ("127.0.0.1", port)),
+    "tcp to": lambda host, port: stream(socket.AF_INET6 if ":" in host else socket.AF_INET, 0, (host, port)),
+    "open pipe": lambda path: os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK)),
+    "lease": lease,
+    "32-bit call": call_with_32_bits,
     "tcp6": lambda port: stream(socket.AF_INET6, 0, ("::1", port)),
     "mapped": lambda port: stream(socket.AF_INET6, 0, ("::ffff:127.0.0.1", port)),
     "mptcp": lambda port: stream(socket.AF_INET, 262, ("127.0.0.1", port)),
