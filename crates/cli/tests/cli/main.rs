@@ -27,6 +27,7 @@ mod operating;
 mod probes;
 mod pty;
 mod record;
+mod redaction;
 mod reload;
 mod service_unit;
 mod serving;
