@@ -142,7 +142,7 @@ impl EnvVar {
             Self::LlmModel => "Name of the language model",
             Self::LlmApiKey => "API key of the language model",
             Self::Solc => "Same as `fuzz --solc`",
-            Self::User => "Name recorded with approval decisions",
+            Self::User => "Name recorded with added discoveries",
             Self::Home => "Home folder, with the configuration of clients",
             Self::CacheHome => "Cache folder for compilers [default: ~/.cache]",
             Self::DataHome => "Folder of trust records and audit keys [default: ~/.local/share]",

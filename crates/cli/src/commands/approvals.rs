@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use app::env::EnvVar;
 use app::project;
 use clap::Subcommand;
 use contract::text::{escape_hidden, one_line};
@@ -98,14 +97,14 @@ pub(crate) fn run_approvals(ctx: &CommandContext, args: &ApprovalsArgs) -> Resul
                     return Ok(ExitStatus::Negative);
                 }
                 let approval = store
-                    .decide_approval(&approval.id, ApprovalDecision::Approve, &local_approver(ctx))
+                    .decide_approval(&approval.id, ApprovalDecision::Approve, &local_approver())
                     .await?;
                 print_decision(ctx, &approval, is_shown, format.json)
             }
             ApprovalsCommand::Deny { id, format } => {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
                 let approval =
-                    store.decide_approval(id, ApprovalDecision::Deny, &local_approver(ctx)).await?;
+                    store.decide_approval(id, ApprovalDecision::Deny, &local_approver()).await?;
                 print_decision(ctx, &approval, false, format.json)
             }
         }
@@ -124,17 +123,18 @@ pub(crate) fn run_approvals(ctx: &CommandContext, args: &ApprovalsArgs) -> Resul
     })
 }
 
-/// Returns the name under which decisions and discoveries of this user are recorded, such as `cli:ada`. It differs from
-/// `cli`, the caller of `vouch call`: a script calls, and a person decides.
-pub(super) fn local_principal(ctx: &CommandContext) -> String {
-    match ctx.app.environment.get(EnvVar::User) {
-        Some(user) => format!("cli:{user}"),
-        None => format!("cli:uid-{}", rustix::process::getuid().as_raw()),
+/// Returns the name under which decisions of this user are recorded, such as `cli:ada`. It is the name of the user id: a
+/// variable could name anyone. It differs from `cli`, the caller of `vouch call`: a script calls, and a person decides.
+pub(super) fn local_principal() -> String {
+    let user = nix::unistd::Uid::current();
+    match nix::unistd::User::from_uid(user) {
+        Ok(Some(entry)) => format!("cli:{}", entry.name),
+        Ok(None) | Err(_) => format!("cli:uid-{user}"),
     }
 }
 
-fn local_approver(ctx: &CommandContext) -> Approver {
-    Approver::new(local_principal(ctx), ApprovalChannel::Queue)
+fn local_approver() -> Approver {
+    Approver::new(local_principal(), ApprovalChannel::Queue)
 }
 
 fn print_approvals(

@@ -233,7 +233,7 @@ fn choose_token(
 /// Returns a prompt for elicitations, or `None` if the command is not interactive.
 pub(crate) fn terminal_prompt(ctx: &CommandContext) -> Option<Arc<dyn ElicitationHandler>> {
     ui::is_interactive().then(|| {
-        Arc::new(TerminalPrompt { ui: ctx.ui, person: local_principal(ctx) })
+        Arc::new(TerminalPrompt { ui: ctx.ui, person: local_principal() })
             as Arc<dyn ElicitationHandler>
     })
 }

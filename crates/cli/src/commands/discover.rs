@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use app::config::Settings;
+use app::env::EnvVar;
 use app::project;
 use app::trust::read_text_file;
 use clap::Subcommand;
@@ -126,7 +127,7 @@ pub(crate) fn run_discover(ctx: &CommandContext, args: &DiscoverArgs) -> Result<
                 ..NewDiscovery::default()
             };
             let discovery =
-                new.validate(&local_principal(ctx), Timestamp::now()).map_err(refusal_failure)?;
+                new.validate(&author_name(ctx), Timestamp::now()).map_err(refusal_failure)?;
             let added = open_store(&settings)?.add_discoveries(std::slice::from_ref(&discovery))?;
             if format.json {
                 return print::print_discovery(ctx, &discovery.into(), true);
@@ -163,7 +164,7 @@ pub(crate) fn run_discover(ctx: &CommandContext, args: &DiscoverArgs) -> Result<
         DiscoverCommand::Import { file, dry_run, format } => {
             let text = read_import_file(file, &settings)?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let by = format!("{}, from {name}", local_principal(ctx));
+            let by = format!("{}, from {name}", author_name(ctx));
             let discoveries = discover::import_discoveries(&name, &text, &by, Timestamp::now())
                 .map_err(|problems| import_failure(file, &problems))?;
             if *dry_run {
@@ -176,6 +177,14 @@ pub(crate) fn run_discover(ctx: &CommandContext, args: &DiscoverArgs) -> Result<
 }
 
 /// Opens the store, creating it if it does not exist.
+/// Returns the name under which added discoveries are recorded, such as `cli:ada`.
+fn author_name(ctx: &CommandContext) -> String {
+    match ctx.app.environment.get(EnvVar::User) {
+        Some(user) => format!("cli:{user}"),
+        None => local_principal(),
+    }
+}
+
 fn open_store(settings: &Settings) -> Result<ContextStore> {
     Ok(ContextStore::open(&project::open_state(settings)?)?)
 }

@@ -31,8 +31,8 @@ pub(crate) struct TokenArgs {
 enum TokenCommand {
     /// Replace the token
     ///
-    /// A running server accepts the old token until it is restarted. Run `vouch connect` again for clients that connect
-    /// over HTTP.
+    /// A running server accepts the old token until it receives SIGHUP or is restarted. Run `vouch connect` again for
+    /// clients that connect over HTTP.
     Rotate,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn run_token(ctx: &CommandContext, args: &TokenArgs) -> Result<ExitSt
         Some(TokenCommand::Rotate) => {
             let token = project::rotate_project_token(&settings)?;
             ctx.ui.print_note(
-                "Restart running servers, and run `vouch connect <client> --http --write` again.",
+                "Send SIGHUP to running servers or restart them, and run `vouch connect <client> --http --write` again.",
             );
             token.expose_secret().to_owned()
         }

@@ -7,8 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::pty::Pty;
 use crate::stdio::Session;
-use crate::support::{LIMIT, Project, Server, with_filters};
+use crate::support::{LIMIT, Project, Server, wait_until, with_filters};
 
 const ENTRY: [&str; 2] = ["file=best_practices.md", "entry=- Test first."];
 
@@ -111,7 +112,12 @@ fn token_is_private_stable_and_shown_once() {
     let rotated = String::from_utf8(rotated.stdout).unwrap().trim().to_owned();
     assert_ne!(rotated, token);
     assert_eq!(project.token(), rotated);
-    assert_eq!(again.call("hello", &json!({})).0, 200, "until it is restarted");
+    let mut again = again;
+    assert_eq!(again.call("hello", &json!({})).0, 200, "until it is reloaded or restarted");
+    again.signal(Signal::HUP);
+    wait_until("the old token is void", || again.call("hello", &json!({})).0 == 401);
+    again.token.clone_from(&rotated);
+    assert_eq!(again.call("hello", &json!({})).0, 200, "after a reload");
     again.signal(Signal::TERM);
     again.wait();
     let mut restarted = project.start_server(&[]);
@@ -243,28 +249,75 @@ fn caller_does_not_approve_its_own_call() {
     let approved = project.run_json(&["approvals", "approve", id, "--yes", "--json"]);
     assert_eq!(
         (&approved["decidedBy"], &approved["channel"]),
-        (&json!("cli:ada"), &json!("queue"))
+        (&json!(Project::local_principal()), &json!("queue"))
     );
     let (status, _) = server.call("write_memory_entry", &entry());
     assert_eq!(status, 200);
     let log = project.run_text(&["audit", "tail"]);
-    assert!(log.contains(&format!("approved by cli:ada (queue, {id})")), "{log}");
+    let approver = Project::local_principal();
+    assert!(log.contains(&format!("approved by {approver} (queue, {id})")), "{log}");
     assert!(project.run_text(&["audit", "verify"]).starts_with("exit: 0"));
 }
 
-/// Without a user name the approver is still another principal than the caller.
+/// The name of an approver is that of the user id. A variable cannot name another person.
 #[test]
-fn approver_without_user_name_is_not_the_caller() {
+fn environment_does_not_name_the_approver() {
+    for user in [None, Some("mallory")] {
+        let project = Project::new();
+        let call = [&["call", "write_memory_entry"], &ENTRY[..]].concat();
+        let queued = project.run_json(&call);
+        let id = queued["error"]["details"]["approvalId"].as_str().unwrap();
+        let mut command = project.command(&["approvals", "approve", id, "--yes", "--json"]);
+        command.env_remove("USER").env("LOGNAME", "mallory");
+        let output = command.envs(user.map(|user| ("USER", user))).output().unwrap();
+        let approved: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(approved["decidedBy"], Project::local_principal(), "{approved}");
+        assert!(project.run_text(&call).starts_with("exit: 0"));
+    }
+}
+
+/// Returns the approval in the audit record of the last call.
+fn last_approval(project: &Project) -> Value {
+    let lines = project.run(&["audit", "tail", "--json"]).stdout;
+    let lines = String::from_utf8(lines).unwrap();
+    let records = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let approvals = records.map(|record| record["approval"].clone());
+    approvals.filter(|approval| !approval.is_null()).next_back().unwrap_or_default()
+}
+
+#[test]
+fn approval_at_the_terminal_is_recorded_as_such() {
     let project = Project::new();
-    let call = [&["call", "write_memory_entry"], &ENTRY[..]].concat();
-    let queued = project.run_json(&call);
-    let id = queued["error"]["details"]["approvalId"].as_str().unwrap();
-    let mut command = project.command(&["approvals", "approve", id, "--yes", "--json"]);
-    let output = command.env_remove("USER").output().unwrap();
-    let approved: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let uid = rustix::process::getuid().as_raw();
-    assert_eq!(approved["decidedBy"], format!("cli:uid-{uid}"), "{approved}");
-    assert!(project.run_text(&call).starts_with("exit: 0"));
+    let call = [&["--color", "never", "call", "write_memory_entry"], &ENTRY[..]].concat();
+    for (typed, code) in [("n\n", 1), ("y\n", 0)] {
+        let mut pty = Pty::start(project.command(&call));
+        pty.wait_for("Approve? [y/N]");
+        assert!(last_approval(&project).is_null());
+        pty.type_text(typed);
+        let (ended, shown) = pty.wait_for_exit();
+        assert_eq!(ended, code, "{shown}");
+    }
+    let approval = last_approval(&project);
+    assert_eq!(approval["channel"], "terminal", "{approval}");
+    assert_eq!(approval["by"], Project::local_principal(), "{approval}");
+    assert!(approval["id"].is_string(), "{approval}");
+    let log = project.run_text(&["audit", "tail"]);
+    let approver = Project::local_principal();
+    assert!(log.contains(&format!("approved by {approver} (terminal")), "{log}");
+}
+
+/// With `--url` the command is a client over HTTP like any other: its terminal approves nothing.
+#[test]
+fn terminal_approves_nothing_at_a_running_server() {
+    let project = Project::new();
+    let server = project.start_server(&[]);
+    let url = format!("http://{}/mcp", server.address);
+    let call = [&["--color", "never", "call", "--url", &url, "write_memory_entry"], &ENTRY[..]];
+    let pty = Pty::start(project.command(&call.concat()));
+    let (code, shown) = pty.wait_for_exit();
+    assert_eq!(code, 1, "{shown}");
+    assert!(shown.contains("APPROVAL_REQUIRED") && !shown.contains("[y/N]"), "{shown}");
+    assert!(!project.root.join(".claude").exists());
 }
 
 #[test]

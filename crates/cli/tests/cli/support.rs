@@ -93,6 +93,15 @@ impl Project {
         command
     }
 
+    /// Returns the principal of the user who runs the test.
+    pub(crate) fn local_principal() -> String {
+        let output = Command::new("id").arg("-un").output().unwrap();
+        match output.status.success() {
+            true => format!("cli:{}", String::from_utf8(output.stdout).unwrap().trim()),
+            false => format!("cli:uid-{}", rustix::process::getuid().as_raw()),
+        }
+    }
+
     /// Returns a `vouch` command that trusts the project only if the user's records say so.
     pub(crate) fn plain_command(&self, args: &[&str]) -> Command {
         let mut command = self.command(args);
