@@ -50,7 +50,7 @@ pub use self::record::{
 };
 pub use self::stats::{ToolStats, compute_tool_stats};
 pub use self::verify::{
-    VerificationFinding, VerificationFindingKind, VerificationReport, verify_log,
+    VerificationFinding, VerificationFindingKind, VerificationReport, VerifiedLog, verify_log,
 };
 pub use self::writer::AuditLog;
 

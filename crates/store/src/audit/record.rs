@@ -159,6 +159,17 @@ pub enum AuditLogEvent {
     Unsynced { head_seq: u64, last_seq: u64 },
 }
 
+impl AuditLogEvent {
+    /// Returns the number of the file that the event begins, and the file before it. Returns `None` for other events.
+    pub(super) fn begun_file(&self) -> Option<(u32, Option<&PreviousFile>)> {
+        match self {
+            Self::Chain { file, previous, .. } => Some((*file, previous.as_ref())),
+            Self::File { file, previous, .. } => Some((*file, Some(previous))),
+            _ => None,
+        }
+    }
+}
+
 /// The reason for which a chain begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -11,7 +11,7 @@ mod report;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::chain_verifier::{ChainVerifier, ScannedLine};
 use self::file_digest::DigestReader;
@@ -19,13 +19,55 @@ pub use self::report::{VerificationFinding, VerificationFindingKind, Verificatio
 use super::head::{self, HeadState};
 use super::keyring::{AuditKeyLocation, KeySet};
 use super::line_reader::LineReader;
-use super::log_files::{closed_path, list_closed};
-use crate::{IoError, StoreError};
+use super::log_files::LogSnapshot;
+use crate::StoreError;
+
+/// Maximum number of attempts when files are removed between their listing and their reading.
+const MAX_ATTEMPTS: u32 = 10;
 
 /// The heads of a log at one moment between two batches.
 pub(super) struct Heads {
     pub(super) head: HeadState,
     pub(super) mark: HeadState,
+}
+
+/// A log whose chain was verified, with the files that were read.
+#[derive(Debug)]
+pub struct VerifiedLog {
+    path: PathBuf,
+    pub report: VerificationReport,
+    pub(super) snapshot: LogSnapshot,
+}
+
+impl VerifiedLog {
+    /// Verifies a log like [`verify_log`].
+    pub fn verify(
+        path: impl Into<PathBuf>,
+        location: &AuditKeyLocation,
+    ) -> Result<Self, StoreError> {
+        let path = path.into();
+        for _ in 0..MAX_ATTEMPTS {
+            let keys = KeySet::load(location)?.unwrap_or_else(KeySet::empty);
+            match verify_files(&path, &location.mark_path(), keys) {
+                // A file was removed as configured after the snapshot.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Ok((snapshot, report)) => return Ok(Self { path, report, snapshot }),
+                Err(source) => return Err(StoreError::from_io("read audit log", &path, source)),
+            }
+        }
+        let source = io::Error::other("files are removed while they are read");
+        Err(StoreError::from_io("read audit log", &path, source))
+    }
+
+    /// Returns the path of the log.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns true if the log has a file.
+    pub fn exists(&self) -> bool {
+        !self.snapshot.is_empty()
+    }
 }
 
 /// Verifies the whole log against its chain and its heads. Returns the findings.
@@ -36,55 +78,34 @@ pub fn verify_log(
     path: impl AsRef<Path>,
     keys: &AuditKeyLocation,
 ) -> Result<VerificationReport, StoreError> {
-    let path = path.as_ref();
-    let found = KeySet::load(keys)?.unwrap_or_else(KeySet::empty);
-    verify_files(path, &keys.mark_path(), found)
-        .map_err(|source| IoError::new("read audit log", path, source).into())
+    VerifiedLog::verify(path.as_ref(), keys).map(|log| log.report)
 }
 
-fn verify_files(log: &Path, mark: &Path, keys: KeySet) -> io::Result<VerificationReport> {
-    let read_heads = || -> io::Result<Heads> {
+fn verify_files(
+    log: &Path,
+    mark: &Path,
+    keys: KeySet,
+) -> io::Result<(LogSnapshot, VerificationReport)> {
+    let (snapshot, heads) = LogSnapshot::take(log, || {
         let head = head::read_head(&head::head_path(log), &keys)?;
         Ok(Heads { head, mark: head::read_head(mark, &keys)? })
-    };
-    let current = match File::open(log) {
-        Ok(file) => Some(file),
-        // The log was never written or was removed. The heads tell which.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let (closed, length, heads) = match &current {
-        Some(file) => {
-            file.lock_shared()?;
-            let taken = list_closed(log)
-                .and_then(|closed| Ok((closed, file.metadata()?.len(), read_heads()?)));
-            file.unlock()?;
-            taken?
-        }
-        None => (list_closed(log)?, 0, read_heads()?),
-    };
+    })?;
     let mut walk = ChainVerifier::new(keys, heads);
-    for number in closed {
-        let path = closed_path(log, number);
-        let file = File::open(&path)?;
-        let length = file.metadata()?.len();
-        verify_file(&mut walk, number, path.file_name(), file, length)?;
+    for number in snapshot.numbers() {
+        let Some((file, length)) = snapshot.open_file(number)? else { continue };
+        verify_file(&mut walk, number, snapshot.file_name(number), file, length)?;
     }
-    if let Some(file) = current {
-        let number = walk.next_file();
-        verify_file(&mut walk, number, None, file, length)?;
-    }
-    Ok(walk.into_report())
+    Ok((snapshot, walk.into_report()))
 }
 
 fn verify_file(
     walk: &mut ChainVerifier,
     number: u32,
-    name: Option<&std::ffi::OsStr>,
+    name: Option<String>,
     file: File,
     length: u64,
 ) -> io::Result<()> {
-    walk.begin_file(number, name.map(|name| name.to_string_lossy().into_owned()));
+    walk.begin_file(number, name);
     let source = DigestReader::new(BufReader::with_capacity(64 << 10, file.take(length)));
     let mut reader = LineReader::new(source);
     let mut current = reader.next_line()?.map(|read| ScannedLine::new(walk.next_line(), &read));

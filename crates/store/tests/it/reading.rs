@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use store::audit;
+use store::audit::{self, AuditRotation};
 use tempfile::TempDir;
 
-use crate::audit::{messages, verify, write_log};
+use crate::audit::{append_calls, messages, verify, write_log};
 
 /// Maximum length of an audit record.
 const MAX_LINE_BYTES: usize = 16 << 20;
@@ -64,10 +64,8 @@ fn file_that_cannot_be_read_ends_the_records() {
     fs::create_dir(temp.path().join("audit.000001.jsonl")).unwrap();
     // A directory needs an entry to have a length on every file system.
     fs::write(temp.path().join("audit.000001.jsonl/entry"), "x").unwrap();
-    let mut records = audit::read_records(&log).unwrap();
-    let error = records.next().unwrap().unwrap_err();
+    let error = audit::read_records(&log).err().unwrap();
     assert!(error.to_string().starts_with("failed to read audit log"), "{error}");
-    assert!(records.next().is_none());
     assert!(audit::compute_tool_stats(&log, None).is_err());
     assert!(audit::read_last_records(&log, 2).is_ok(), "the last file is enough");
     assert!(audit::read_last_records(&log, 9).is_err());
@@ -117,4 +115,25 @@ fn closed_files_are_read_in_order_of_their_numbers() {
     }
     fs::write(&log, line_of_length(2_000_000, 0)).unwrap();
     assert_eq!(list_numbers(&log), [1, 3, 7, 20, 100_000, 1_000_000, 2_000_000]);
+}
+
+/// Files are closed and removed again and again while others read the log.
+#[test]
+fn reading_during_rotations_finds_a_consistent_log() {
+    let temp = TempDir::new().unwrap();
+    let log = temp.path().join("audit.jsonl");
+    let rotation =
+        AuditRotation { max_file_bytes: 1, keep_files: Some(3), ..AuditRotation::default() };
+    append_calls(&log, &rotation, 5);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| append_calls(&log, &rotation, 60));
+        while !writer.is_finished() {
+            let report = verify(&log).unwrap();
+            assert!(report.ok, "{:?}", messages(&report));
+            let numbers = list_numbers(&log);
+            assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
+            assert!(!audit::read_last_records(&log, 2).unwrap().is_empty());
+        }
+    });
+    assert_eq!(verify(&log).unwrap().files, 4);
 }

@@ -136,17 +136,12 @@ impl ChainVerifier {
 
     /// Begins the next file; `name` is `None` for the current one.
     pub(super) fn begin_file(&mut self, number: u32, name: Option<String>) {
-        if self.file_number + 1 != number {
+        if self.file_number.checked_add(1) != Some(number) {
             // The digest in the first line is that of another file.
             self.file_digest = None;
         }
         self.file_number = number;
         self.files.push((self.next_line, name));
-    }
-
-    /// Returns the number of the file after the last one.
-    pub(super) fn next_file(&self) -> u32 {
-        self.file_number + 1
     }
 
     /// Counts a line, and returns its number.
@@ -296,6 +291,7 @@ impl ChainVerifier {
             self.note_key(seen, seq);
         }
         if let Some(event) = &seen.event {
+            self.check_file_number(seen.line, seq, event);
             self.check_previous_file(seen.line, seq, event);
             self.add_event_finding(seen.line, seq, event);
         }
@@ -330,13 +326,23 @@ impl ChainVerifier {
         }
     }
 
+    /// Compares the number of this file with what its first line says.
+    fn check_file_number(&mut self, line: u64, seq: u64, event: &AuditLogEvent) {
+        let Some((number, _)) = event.begun_file() else { return };
+        if self.locate(line).0 != 1 || number == self.file_number {
+            return;
+        }
+        let message = format!(
+            "{} begins file {number}, but it is in the place of file {}",
+            self.place(line),
+            self.file_number
+        );
+        self.add_finding(VerificationFindingKind::Reordered, Some(line), Some(seq), 1, message);
+    }
+
     /// Compares the file before with what the first line of this file says about it.
     fn check_previous_file(&mut self, line: u64, seq: u64, event: &AuditLogEvent) {
-        let previous = match event {
-            AuditLogEvent::File { previous, .. } => previous,
-            AuditLogEvent::Chain { previous: Some(previous), .. } => previous,
-            _ => return,
-        };
+        let Some((_, Some(previous))) = event.begun_file() else { return };
         let Some(digest) = self.file_digest.take() else { return };
         if previous.bytes != digest.bytes || previous.sha256 != digest.sha256 {
             let place = self.place(line);
