@@ -91,6 +91,11 @@ impl PrevDigest {
         }
     }
 
+    /// Returns true if a holder of one of the keys linked this digest to a line with this hash.
+    pub(super) fn proves(self, line: &Hash, keys: &KeySet) -> bool {
+        self.key().is_some_and(|key| keys.find(key).is_some()) && self.matches(line, keys)
+    }
+
     /// Returns true if this is the digest of a line with this hash. Without the key, it cannot be checked and counts as
     /// matching; the verifier reports such lines.
     pub(super) fn matches(self, line: &Hash, keys: &KeySet) -> bool {

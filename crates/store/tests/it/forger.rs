@@ -39,12 +39,17 @@ impl DiskImage {
         let keys = temp.path().join("keys");
         fs::create_dir(&keys).unwrap();
         fs::set_permissions(&keys, fs::Permissions::from_mode(0o700)).unwrap();
+        self.write(temp.path());
+        temp
+    }
+
+    /// Writes the files into a folder that has a folder of keys.
+    pub(crate) fn write(&self, folder: &Path) {
         for (name, content) in &self.0 {
-            let path = temp.path().join(name);
+            let path = folder.join(name);
             fs::write(&path, content).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }
-        temp
     }
 
     pub(crate) fn get(&self, name: &str) -> &[u8] {
@@ -155,6 +160,18 @@ impl ForgeKey {
                 "file": number, "seq": seq, "bytes": text.len(), "sha256": format!("sha256:{digest}"),
             });
         }
+        (seq, hash)
+    }
+
+    /// Appends a line without number and digest, and returns the last line. There must be one before it.
+    pub(crate) fn append(&self, lines: &mut Vec<Value>, mut line: Value) -> (u64, Vec<u8>) {
+        let last = lines.last().unwrap();
+        let seq = last["seq"].as_u64().unwrap() + 1;
+        let digest = encode(&mac(&self.lines, &[&Sha256::digest(last.to_string())]));
+        line["seq"] = seq.into();
+        set_prev(&mut line, format!("hmac:{}:{digest}", self.id));
+        let hash = Sha256::digest(line.to_string()).to_vec();
+        lines.push(line);
         (seq, hash)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use disk::simulated::{DiskFault, SimulatedDisk};
+use jiff::{SignedDuration, Timestamp};
 use store::audit::{self, AuditEntry, AuditLog, AuditLogEvent, AuditOptions, AuditRotation};
 use tempfile::TempDir;
 
@@ -31,12 +32,28 @@ fn list_events(log: &Path) -> Vec<AuditLogEvent> {
     events.collect()
 }
 
-/// Sets the time at which a closed file was last changed.
-fn set_age(log: &Path, number: u32, age: Duration) {
-    let path = log.with_extension(format!("{number:06}.jsonl"));
-    let file = fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(SystemTime::now() - age).unwrap();
+/// Makes closed files two days older: the first line after each of them says when it was closed.
+fn make_old(log: &Path, numbers: &[usize]) {
+    let mut image = DiskImage::read(log.parent().unwrap());
+    let mut files = image.lines();
+    for number in numbers {
+        files[*number][0]["time"] =
+            (Timestamp::now() - SignedDuration::from_hours(48)).to_string().into();
+    }
+    let key = image.key();
+    let (seq, hash) = key.link(&mut files);
+    image.set_lines(&files);
+    image.set("audit.head", key.head(seq, &hash));
+    image.set("keys/mark", key.head(seq, &hash));
+    image.write(log.parent().unwrap());
 }
+
+/// Returns a limit of files or days, with every record in a file of its own.
+fn kept(keep_files: Option<u32>, keep_age: Option<Duration>) -> AuditRotation {
+    AuditRotation { max_file_bytes: 1, keep_files, keep_age, ..AuditRotation::default() }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 #[test]
 fn file_is_closed_at_its_size() {
@@ -96,12 +113,12 @@ fn write_closed_files(temp: &TempDir) -> PathBuf {
 
 #[test]
 fn files_are_removed_by_number_or_age_whichever_removes_more() {
-    let day = Duration::from_secs(24 * 3600);
+    let day = DAY;
     // The next record closes file 6.
     for (keep_files, keep_age, old, left) in [
-        (None, None, 5, vec![1, 2, 3, 4, 5, 6]),
-        (Some(9), None, 5, vec![1, 2, 3, 4, 5, 6]),
-        (Some(6), None, 5, vec![1, 2, 3, 4, 5, 6]),
+        (None, None, 4, vec![1, 2, 3, 4, 5, 6]),
+        (Some(9), None, 4, vec![1, 2, 3, 4, 5, 6]),
+        (Some(6), None, 4, vec![1, 2, 3, 4, 5, 6]),
         (Some(5), None, 0, vec![2, 3, 4, 5, 6]),
         (Some(2), None, 0, vec![5, 6]),
         (Some(0), None, 0, vec![]),
@@ -113,10 +130,8 @@ fn files_are_removed_by_number_or_age_whichever_removes_more() {
     ] {
         let temp = TempDir::new().unwrap();
         let log = write_closed_files(&temp);
-        (1..=old).for_each(|number| set_age(&log, number, 2 * day));
-        let rotation =
-            AuditRotation { max_file_bytes: 1, keep_files, keep_age, ..AuditRotation::default() };
-        append_calls(&log, &rotation, 1);
+        make_old(&log, &(1..=old).collect::<Vec<_>>());
+        append_calls(&log, &kept(keep_files, keep_age), 1);
         let case = format!("{keep_files:?}, {keep_age:?}, {old} are old");
         assert_eq!(list_closed(&log), left, "{case}");
         let report = verify(&log).unwrap();
@@ -144,15 +159,117 @@ fn files_are_removed_by_number_or_age_whichever_removes_more() {
 /// Only the oldest files are removed, so a young one keeps those after it.
 #[test]
 fn old_file_after_a_young_one_is_kept() {
-    let day = Duration::from_secs(24 * 3600);
     let temp = TempDir::new().unwrap();
     let log = write_closed_files(&temp);
-    [1, 3, 4].into_iter().for_each(|number| set_age(&log, number, 2 * day));
-    let rotation =
-        AuditRotation { max_file_bytes: 1, keep_age: Some(day), ..AuditRotation::default() };
-    append_calls(&log, &rotation, 1);
+    make_old(&log, &[1, 3, 4]);
+    append_calls(&log, &kept(None, Some(DAY)), 1);
     assert_eq!(list_closed(&log), [2, 3, 4, 5, 6]);
     assert!(verify(&log).unwrap().ok);
+}
+
+/// Files are numbered on after all earlier ones were removed.
+#[test]
+fn numbers_continue_after_all_closed_files_were_removed() {
+    let temp = TempDir::new().unwrap();
+    let log = write_closed_files(&temp);
+    append_calls(&log, &kept(Some(0), None), 1);
+    assert!(list_closed(&log).is_empty());
+    append_calls(&log, &kept(None, None), 2);
+    assert_eq!(list_closed(&log), [7, 8]);
+    let report = verify(&log).unwrap();
+    assert!(report.ok, "{:?}", messages(&report));
+}
+
+/// Any process of the user can change the time of a file.
+#[test]
+fn changed_times_of_files_remove_nothing() {
+    let temp = TempDir::new().unwrap();
+    let log = write_closed_files(&temp);
+    for number in 1..=5 {
+        let path = log.with_extension(format!("{number:06}.jsonl"));
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - 9 * DAY).unwrap();
+    }
+    append_calls(&log, &kept(None, Some(DAY)), 1);
+    assert_eq!(list_closed(&log), [1, 2, 3, 4, 5, 6]);
+}
+
+/// Without the key, a first line with another time is not believed, although the line could be restored afterwards.
+#[test]
+fn changed_time_of_a_first_line_removes_nothing() {
+    let temp = TempDir::new().unwrap();
+    let log = write_closed_files(&temp);
+    let path = log.with_extension("000004.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let year = text.find(r#""time":"2"#).unwrap() + r#""time":""#.len();
+    let mut changed = text.clone();
+    changed.replace_range(year..year + 4, "2001");
+    fs::write(&path, changed).unwrap();
+    append_calls(&log, &kept(None, Some(DAY)), 1);
+    assert_eq!(list_closed(&log), [1, 2, 3, 4, 5, 6]);
+    fs::write(&path, text).unwrap();
+    assert!(verify(&log).unwrap().ok);
+}
+
+/// Without the key, files that are put beside the log do not push real ones out.
+#[test]
+fn planted_files_do_not_count_as_kept() {
+    let temp = TempDir::new().unwrap();
+    let log = write_closed_files(&temp);
+    let image = DiskImage::read(temp.path());
+    let real = String::from_utf8(image.get("audit.000005.jsonl").to_vec()).unwrap();
+    for planted in ["", "nonsense\n", &real, &real.replacen(r#""file":5"#, r#""file":6"#, 1)] {
+        let temp = image.restore();
+        let log = temp.path().join("audit.jsonl");
+        for number in 6..9 {
+            fs::write(log.with_extension(format!("{number:06}.jsonl")), planted).unwrap();
+        }
+        append_calls(&log, &kept(Some(5), None), 1);
+        assert_eq!(list_closed(&log), [1, 2, 3, 4, 5, 6, 7, 8, 9], "{planted}");
+    }
+    // The highest number cannot be followed.
+    fs::write(log.with_extension("4294967295.jsonl"), "").unwrap();
+    let options = AuditOptions { rotation: kept(None, None), ..audit_options(&log) };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let writer = AuditLog::open(&log, &options).unwrap();
+    let error = runtime.block_on(writer.append_durable(call_record(1))).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(cause, "no number is left after 4294967295 for another file");
+    assert!(!verify(&log).unwrap().ok);
+}
+
+/// Without the key, the number of lines that a removal covers cannot be raised by lines in a file that is removed.
+#[test]
+fn removal_covers_no_more_than_the_removed_files() {
+    let temp = TempDir::new().unwrap();
+    let log = write_closed_files(&temp);
+    let prev = format!("sha256:{}", "0".repeat(64));
+    let forged = format!("{{\"seq\":9007199254740992,\"prev\":\"{prev}\"}}\n");
+    let path = log.with_extension("000001.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text + &forged).unwrap();
+    append_calls(&log, &kept(Some(5), None), 1);
+    let removed = AuditLogEvent::Removed { first: 1, last: 1, through_seq: 1 };
+    assert!(list_events(&log).contains(&removed), "{:?}", list_events(&log));
+    (2..=6).for_each(|number| {
+        fs::remove_file(log.with_extension(format!("{number:06}.jsonl"))).unwrap();
+    });
+    assert!(!verify(&log).unwrap().ok);
+}
+
+/// A file whose number is not the one in its first line was renamed.
+#[test]
+fn renamed_files_are_found() {
+    let temp = TempDir::new().unwrap();
+    let log = write_closed_files(&temp);
+    fs::rename(log.with_extension("000005.jsonl"), log.with_extension("000007.jsonl")).unwrap();
+    let report = verify(&log).unwrap();
+    let expected = [
+        "line 1 of audit.000007.jsonl begins file 5, but it is in the place of file 7",
+        "line 1 begins file 6, but it is in the place of file 8",
+    ];
+    assert!(!report.ok);
+    assert_eq!(messages(&report), expected);
 }
 
 /// The removal is on disk before a file is gone, and the missing file after it.

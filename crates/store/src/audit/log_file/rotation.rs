@@ -11,12 +11,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::repair::{LastLine, head_mismatch, read_last_line};
-use super::{LogEnd, LogFile, open_log_file};
-use crate::audit::chain::ChainTip;
+use super::{LogEnd, LogFile, open_line_reader, open_log_file};
+use crate::audit::chain::{ChainLink, ChainTip};
 use crate::audit::head;
 use crate::audit::line_reader::find_last_lines;
-use crate::audit::log_files::{closed_path, hash_file, list_closed};
-use crate::audit::record::{AuditEntry, AuditLogEvent, ChainStart, PreviousFile};
+use crate::audit::log_files::{
+    closed_path, hash_file, list_closed, open_regular_file, read_file_number,
+};
+use crate::audit::options::AuditRotation;
+use crate::audit::record::{AuditEntry, AuditLogEvent, AuditRecord, ChainStart, PreviousFile};
 
 impl LogFile {
     /// Returns true if the next line belongs into a new file.
@@ -92,7 +95,17 @@ impl LogFile {
 
     /// Renames the current file to the next number, and opens an empty one in its place.
     fn close_file(&mut self) -> io::Result<()> {
-        let number = list_closed(&self.path)?.last().map_or(1, |last| last + 1);
+        let last = match list_closed(&self.path)?.last() {
+            Some(last) => *last,
+            // All files before it may have been removed.
+            None => {
+                let number = read_file_number(&self.file, self.file.metadata()?.len())?;
+                number.unwrap_or(1).saturating_sub(1)
+            }
+        };
+        let too_high =
+            || io::Error::other(format!("no number is left after {last} for another file"));
+        let number = last.checked_add(1).ok_or_else(too_high)?;
         self.cached_end = None;
         self.options.disk.rename_noclobber(&self.path, &closed_path(&self.path, number))?;
         let file = open_log_file(&self.path)?;
@@ -118,7 +131,7 @@ impl LogFile {
                 AuditLogEvent::Chain { chain, key, reason, file: 1, previous: None }
             }
             Some((last, previous)) => {
-                let file = previous.file + 1;
+                let file = previous.file.saturating_add(1);
                 match self.find_break(&last) {
                     None => AuditLogEvent::File { chain, file, previous },
                     Some(reason) => {
@@ -160,35 +173,112 @@ impl LogFile {
 
     /// Removes closed files that are too many or too old, after recording it.
     fn remove_old_files(&mut self, end: LogEnd) -> io::Result<LogEnd> {
-        let closed = list_closed(&self.path)?;
         let rotation = &self.options.rotation;
-        let excess = match rotation.keep_files {
-            Some(keep) => closed.len().saturating_sub(keep as usize),
-            None => 0,
-        };
-        let is_old = |number: &u32| {
-            let modified = closed_path(&self.path, *number).metadata().and_then(|it| it.modified());
-            let age = modified.ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
-            rotation.keep_age.is_some_and(|max| age > max)
-        };
-        let expired = closed.iter().take_while(|number| is_old(number)).count();
-        let removed = &closed[..excess.max(expired)];
-        let (Some(first), Some(last)) = (removed.first(), removed.last()) else { return Ok(end) };
-        let through_seq = self.read_last_closed_line(*last)?.tip.seq;
-        let event = AuditLogEvent::Removed { first: *first, last: *last, through_seq };
+        if rotation.keep_files.is_none() && rotation.keep_age.is_none() {
+            return Ok(end);
+        }
+        let closed = list_closed(&self.path)?;
+        let Some(last) = self.find_last_removable(&closed, &end)? else { return Ok(end) };
+        let removed: Vec<_> = closed.into_iter().take_while(|file| *file <= last.file).collect();
+        let Some(first) = removed.first().copied() else { return Ok(end) };
+        let event = AuditLogEvent::Removed { first, last: last.file, through_seq: last.seq };
         // The event is on disk before a file is gone, or its absence would look like an attack.
         let end = self.write_lines(end, end.length, [AuditEntry::event_now(event)].iter())?;
         self.write_synced_heads(&end)?;
         for number in removed {
-            self.options.disk.remove_file(&closed_path(&self.path, *number))?;
+            self.options.disk.remove_file(&closed_path(&self.path, number))?;
         }
         self.options.disk.sync_parent(&self.path)?;
         Ok(end)
     }
 
-    /// Returns the last line of a closed file.
-    fn read_last_closed_line(&self, number: u32) -> io::Result<LastLine> {
-        let file = File::open(closed_path(&self.path, number))?;
-        read_last_line(&file, find_last_lines(&file, file.metadata()?.len(), 0)?)
+    /// Returns the last closed file that is no longer kept, as the file after it describes it.
+    ///
+    /// Only lines that a key protects count: the number of files, the times of their names and unprotected lines can be
+    /// changed by any process that can write to the state directory. A file that the next one does not prove is kept until a
+    /// later one may be removed.
+    fn find_last_removable(
+        &self,
+        closed: &[u32],
+        end: &LogEnd,
+    ) -> io::Result<Option<PreviousFile>> {
+        let AuditRotation { keep_files, keep_age, .. } = self.options.rotation;
+        let mut begins: Vec<_> =
+            closed.iter().map(|number| self.find_proven_begin(*number)).collect();
+        // This process has just written it.
+        begins.push(read_begin(&self.file, end.length)?.map(|(begin, _)| begin));
+        let now = Timestamp::now();
+        let is_old = |begin: &FileBegin| {
+            let age = Duration::try_from(now.duration_since(begin.time)).unwrap_or_default();
+            keep_age.is_some_and(|max| age > max)
+        };
+        let candidates = || {
+            closed.iter().zip(&begins[1..]).enumerate().filter_map(|(at, (number, next))| {
+                let next = next.as_ref()?;
+                let previous = next.previous.as_ref().filter(|it| it.file == *number)?;
+                Some((at, next, previous))
+            })
+        };
+        let expired = candidates().take_while(|(_, next, _)| is_old(next)).last();
+        let excess = candidates().filter(|(at, ..)| {
+            let kept = begins[at + 1..closed.len()].iter().flatten().count();
+            keep_files.is_some_and(|keep| kept >= keep as usize)
+        });
+        let last = expired.into_iter().chain(excess.last()).max_by_key(|(at, ..)| *at);
+        Ok(last.map(|(_, _, previous)| previous.clone()))
     }
+
+    /// Returns the beginning of a closed file if the line after it proves it. A file that cannot be read proves nothing.
+    fn find_proven_begin(&self, number: u32) -> Option<FileBegin> {
+        let file = open_regular_file(&closed_path(&self.path, number)).ok()?;
+        let length = file.metadata().ok()?.len();
+        let (begin, first) = read_begin(&file, length).ok()??;
+        let next = match read_link_at(&file, begin.length, length).ok()? {
+            Some(next) => next,
+            None => {
+                let path = closed_path(&self.path, number.checked_add(1)?);
+                let path = if path.exists() { path } else { self.path.clone() };
+                let file = open_regular_file(&path).ok()?;
+                read_link_at(&file, 0, file.metadata().ok()?.len()).ok()??
+            }
+        };
+        let is_proven = begin.number == number
+            && next.seq == first.seq + 1
+            && next.prev.proves(&first.hash, &self.keys);
+        is_proven.then_some(begin)
+    }
+}
+
+/// The first line of a file.
+#[derive(Clone, Debug)]
+struct FileBegin {
+    time: Timestamp,
+    /// Number of the file.
+    number: u32,
+    previous: Option<PreviousFile>,
+    /// Length of the line with its newline.
+    length: u64,
+}
+
+/// Reads the first line of a file. Returns `None` if no file of a log begins like that.
+fn read_begin(file: &File, length: u64) -> io::Result<Option<(FileBegin, ChainTip)>> {
+    let mut reader = open_line_reader(file, 0, length)?;
+    let Some(line) = reader.next_line()?.filter(|line| line.complete) else { return Ok(None) };
+    let Some(record) = AuditRecord::parse(line.bytes) else { return Ok(None) };
+    let tip = ChainTip { seq: record.seq, hash: line.hash };
+    let AuditEntry::Event { time, event } = record.entry else { return Ok(None) };
+    let begin = event.begun_file().map(|(number, previous)| FileBegin {
+        time,
+        number,
+        previous: previous.cloned(),
+        length: line.length + 1,
+    });
+    Ok(begin.map(|begin| (begin, tip)))
+}
+
+/// Reads the chain fields of the complete line at an offset.
+fn read_link_at(file: &File, start: u64, length: u64) -> io::Result<Option<ChainLink>> {
+    let mut reader = open_line_reader(file, start, length)?;
+    let line = reader.next_line()?.filter(|line| line.complete);
+    Ok(line.and_then(|line| line.parse_link()))
 }

@@ -84,6 +84,11 @@ impl ChainVerifier {
                 1,
                 format!("{place} records that a new chain began because the key was lost"),
             ),
+            AuditLogEvent::Removed { first, last, through_seq }
+                if first > last || *through_seq >= seq =>
+            {
+                (Kind::Changed, 1, format!("{place} records a removal that cannot have happened"))
+            }
             AuditLogEvent::Removed { first, last, through_seq } => {
                 self.removed_through = self.removed_through.max(*through_seq);
                 (

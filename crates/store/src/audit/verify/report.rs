@@ -32,7 +32,7 @@ pub struct VerificationReport {
     /// What checkpoints prove, if the log was compared with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoints: Option<CheckpointSummary>,
-    /// Last sequence number that was removed as configured.
+    /// Last sequence number whose removal is recorded.
     #[serde(skip)]
     pub(in crate::audit) removed_through: u64,
     /// Number of findings that are not listed.
