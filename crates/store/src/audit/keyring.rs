@@ -12,13 +12,16 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use disk::Disk;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::key::{ChainKey, KeyId};
+use crate::files::FileWriter;
 use crate::private_file::{PrivateFileError, read_private_file};
-use crate::{StateDir, StoreError, files, hex, random};
+use crate::{StateDir, StoreError, hex, random};
 
 const VERSION: u32 = 1;
 const KEY_FILE_NAME: &str = "keys.json";
@@ -59,7 +62,12 @@ impl AuditKeyLocation {
 
     /// Creates the folder, with access for its owner only.
     pub(super) fn create_folder(&self) -> Result<(), StoreError> {
-        StateDir::open(&self.folder).map(drop)
+        self.create_folder_on(disk::system_disk())
+    }
+
+    /// Creates the folder like [`Self::create_folder`], on this disk.
+    pub(super) fn create_folder_on(&self, disk: Arc<dyn Disk>) -> Result<(), StoreError> {
+        StateDir::open_on_disk(&self.folder, disk).map(drop)
     }
 }
 
@@ -168,12 +176,16 @@ impl KeySet {
     }
 
     /// Returns the keys, which are created if they are missing. Of several processes that create them at once, one wins.
-    pub(super) fn load_or_create(location: &AuditKeyLocation) -> Result<Self, StoreError> {
+    pub(super) fn load_or_create(
+        location: &AuditKeyLocation,
+        disk: &dyn Disk,
+    ) -> Result<Self, StoreError> {
         if let Some(keys) = Self::load(location)? {
             return Ok(keys);
         }
         let (keys, path) = (Self::generate()?, location.key_file());
-        let created = files::create_private_file(&path, keys.to_text().as_bytes())
+        let created = FileWriter::new(disk)
+            .create_private_file(&path, keys.to_text().as_bytes())
             .map_err(|source| StoreError::from_io("create", &path, source))?;
         if created {
             return Ok(keys);
@@ -182,10 +194,15 @@ impl KeySet {
         Ok(Self::load(location)?.ok_or(AuditKeyError::Invalid { path, why })?)
     }
 
-    /// Replaces the key file.
-    pub(super) fn save(&self, location: &AuditKeyLocation) -> Result<(), StoreError> {
+    /// Replaces the key file. A power failure leaves the earlier one or the new one.
+    pub(super) fn save(
+        &self,
+        location: &AuditKeyLocation,
+        disk: &dyn Disk,
+    ) -> Result<(), StoreError> {
         let path = location.key_file();
-        files::replace_private_file(&path, self.to_text().as_bytes())
+        FileWriter::new(disk)
+            .replace_private_file(&path, self.to_text().as_bytes())
             .map_err(|source| StoreError::from_io("write", &path, source))
     }
 

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -54,8 +55,8 @@ impl LogFile {
     /// Opens the log, creating it and its keys if they are missing, and repairs the traces of a crash.
     pub(super) fn open(path: &Path, options: &AuditOptions) -> Result<Self, StoreError> {
         let failed = |source| IoError::new("open audit log", path, source);
-        options.keys.create_folder()?;
-        let keys = KeySet::load_or_create(&options.keys)?;
+        options.keys.create_folder_on(Arc::clone(&options.disk))?;
+        let keys = KeySet::load_or_create(&options.keys, &*options.disk)?;
         let mut log = Self {
             path: path.to_owned(),
             head: head::head_path(path),
@@ -120,12 +121,12 @@ impl LogFile {
             let mut keys = log.keys.clone();
             let before = keys.current().id;
             let id = keys.add_key().map_err(io::Error::other)?;
-            keys.save(&log.options.keys).map_err(io::Error::other)?;
+            keys.save(&log.options.keys, &*log.options.disk).map_err(io::Error::other)?;
             let event = AuditEntry::event_now(AuditLogEvent::Key { key: id.to_string() });
             let end = log.write_lines(end, end.length, [event].iter())?;
             log.options.disk.sync_data(&log.file)?;
             keys.make_current(id, end.tip.seq);
-            keys.save(&log.options.keys).map_err(io::Error::other)?;
+            keys.save(&log.options.keys, &*log.options.disk).map_err(io::Error::other)?;
             log.keys = keys;
             log.write_synced_heads(&end)?;
             head::write_live(&*log.options.disk, &log.head, &end.tip, &log.keys)?;

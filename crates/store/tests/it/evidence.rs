@@ -36,12 +36,7 @@ impl Scene {
     fn new(image: &DiskImage) -> Self {
         let temp = image.restore();
         let root = temp.path().canonicalize().unwrap();
-        // The key file is not written through the disk.
-        let disk = SimulatedDisk::with_exclusion(&root, |path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name == "keys.json" || name.starts_with(".vouch-")
-        })
-        .unwrap();
+        let disk = SimulatedDisk::new(&root).unwrap();
         let log = root.join("audit.jsonl");
         let options = AuditOptions { disk: disk.clone(), ..audit_options(&log) };
         Self { disk, log, options, _temp: temp }

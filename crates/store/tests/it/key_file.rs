@@ -3,10 +3,14 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use disk::simulated::{
+    DiskFault, DurableFeature, Operation, OperationKind, SimulatedDisk, check_durability,
+};
 use serde_json::{Value, json};
 use store::StoreError;
-use store::audit::{self, AuditKeyLocation, AuditLog, AuditOptions};
+use store::audit::{self, AuditKeyLocation, AuditLog, AuditOptions, VerificationFindingKind};
 use tempfile::TempDir;
 
 use crate::audit::{audit_options, call_record, messages, open_log, verify, write_log};
@@ -158,11 +162,7 @@ fn new_key_is_stored_before_the_log_names_it() {
     let temp = TempDir::new().unwrap();
     let log = write_log(&temp, 2);
     let root = temp.path().canonicalize().unwrap();
-    let disk = disk::simulated::SimulatedDisk::with_exclusion(&root, |path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name == "keys.json" || name.starts_with(".vouch-")
-    })
-    .unwrap();
+    let disk = SimulatedDisk::new(&root).unwrap();
     let log = root.join(log.file_name().unwrap());
     let options = AuditOptions { disk: disk.clone(), ..audit_options(&log) };
     drop(AuditLog::open(&log, &options).unwrap());
@@ -174,14 +174,10 @@ fn new_key_is_stored_before_the_log_names_it() {
         for seed in [0, 1 + index as u64, 100 + index as u64] {
             let temp = image.restore();
             let root = temp.path().canonicalize().unwrap();
-            let disk = disk::simulated::SimulatedDisk::with_exclusion(&root, |path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name == "keys.json" || name.starts_with(".vouch-")
-            })
-            .unwrap();
+            let disk = SimulatedDisk::new(&root).unwrap();
             let log = root.join("audit.jsonl");
             let options = AuditOptions { disk: disk.clone(), ..audit_options(&log) };
-            disk.plan_fault(index - opened, disk::simulated::DiskFault::PowerOffBefore);
+            disk.plan_fault(index - opened, DiskFault::PowerOffBefore);
             let _ = audit::rotate_key(&log, &options);
             disk.crash(seed).unwrap();
             write_log(&temp, 1);
@@ -227,4 +223,87 @@ fn following_a_rotation_does_not_change_the_key_file() {
     write_log(&temp, 1);
     assert_eq!(read_keys(temp.path()), before);
     assert!(verify(&log).unwrap().ok);
+}
+
+/// The key file of a log that is created, or whose key is rotated.
+struct StoredKeys {
+    rotates: bool,
+}
+
+impl StoredKeys {
+    fn options(root: &Path) -> AuditOptions {
+        AuditOptions::new(AuditKeyLocation::new(root.join("keys")))
+    }
+}
+
+impl DurableFeature for StoredKeys {
+    fn prepare(&self, root: &Path) {
+        for folder in ["state", "keys"] {
+            store::StateDir::open(root.join(folder)).unwrap();
+        }
+        if self.rotates {
+            let log = AuditLog::open(root.join("state/audit.jsonl"), &Self::options(root)).unwrap();
+            log.append(call_record(1));
+        }
+    }
+
+    fn write(&self, root: &Path, disk: Arc<SimulatedDisk>) -> Result<(), String> {
+        let log = root.join("state/audit.jsonl");
+        let options = AuditOptions { disk, ..Self::options(root) };
+        let written = match self.rotates {
+            true => audit::rotate_key(log, &options).map(drop),
+            false => AuditLog::open(log, &options).map(drop),
+        };
+        written.map_err(|error| explain(&error))
+    }
+
+    /// A key is never lost with which a line was written, and the key file is never torn.
+    fn check(&self, root: &Path, is_acknowledged: bool) -> Result<(), String> {
+        let keys = Self::options(root).keys;
+        let report = audit::verify_log(root.join("state/audit.jsonl"), &keys);
+        let report = report.map_err(|error| explain(&error))?;
+        let is_lost =
+            report.problems.iter().any(|it| it.kind == VerificationFindingKind::KeyMissing);
+        let stored = fs::read(keys.key_file()).ok();
+        let stored = stored.map(|text| serde_json::from_slice::<Value>(&text).unwrap());
+        let count = stored.map_or(0, |file| file["keys"].as_array().unwrap().len());
+        let expected = 1 + usize::from(self.rotates);
+        match is_lost || is_acknowledged && (!report.ok || count < expected) {
+            true => Err(format!("{count} keys, {:?}", messages(&report))),
+            false => Ok(()),
+        }
+    }
+
+    fn can_drop_sync(&self, sync: &Operation) -> bool {
+        // Others are tested with the log.
+        sync.kind != OperationKind::SyncAll
+    }
+}
+
+/// Checks the key file, and returns the operations of one write without the random names of temporary files.
+fn check_stored_keys(rotates: bool) -> Vec<String> {
+    let root = TempDir::new().unwrap();
+    let operations = check_durability(root.path(), &StoredKeys { rotates }).unwrap();
+    let texts = operations.iter().map(ToString::to_string);
+    texts.map(|text| text.split(".vouch-").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn created_key_file_survives_any_fault() {
+    let operations = check_stored_keys(false);
+    let expected =
+        ["Write keys/", "SyncAll keys/", "RenameNoclobber keys/keys.json", "SyncFolder keys"];
+    assert_eq!(operations[..4], expected, "it is stored before the first line");
+}
+
+#[test]
+fn rotated_key_file_survives_any_fault() {
+    let operations = check_stored_keys(true);
+    let save = ["Write keys/", "SyncAll keys/", "Rename keys/keys.json", "SyncFolder keys"];
+    let save = save.map(str::to_owned);
+    let is_saved = |at: &usize| operations[*at..].starts_with(&save);
+    let saved: Vec<_> = (0..operations.len()).filter(is_saved).collect();
+    let line = operations.iter().position(|it| it == "Write state/audit.jsonl").unwrap();
+    assert_eq!(saved.len(), 2, "{operations:?}");
+    assert!(saved[0] < line && line < saved[1], "{operations:?}");
 }

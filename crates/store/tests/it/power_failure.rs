@@ -37,12 +37,7 @@ impl DiskScene {
         for folder in ["state", "keys"] {
             store::StateDir::open(root.join(folder)).unwrap();
         }
-        // The key file is not written through the disk.
-        let disk = SimulatedDisk::with_exclusion(&root, |path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name == "keys.json" || name.starts_with(".vouch-")
-        })
-        .unwrap();
+        let disk = SimulatedDisk::new(&root).unwrap();
         let keys = AuditKeyLocation::new(root.join("keys"));
         let rotation = AuditRotation { max_file_bytes: 1500, ..AuditRotation::default() };
         let options = AuditOptions { disk: disk.clone(), rotation, ..AuditOptions::new(keys) };

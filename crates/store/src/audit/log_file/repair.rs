@@ -136,7 +136,8 @@ impl LogFile {
             && self.keys.current().id != id
             && self.keys.make_current(id, last.tip.seq)
         {
-            self.keys.save(&self.options.keys).map_err(io::Error::other)?;
+            let disk = &*self.options.disk;
+            self.keys.save(&self.options.keys, disk).map_err(io::Error::other)?;
         }
         Ok(())
     }
