@@ -8,7 +8,7 @@ mod listener_owner;
 mod tokens;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -193,6 +193,23 @@ pub fn audit_log_path(settings: &Settings) -> PathBuf {
 /// Returns the place of the keys of the audit log.
 pub fn audit_key_location(settings: &Settings) -> &AuditKeyLocation {
     &settings.audit.keys
+}
+
+/// Returns the place of the keys of any audit log: those of the state directory that the log is in, if it is that of another
+/// project of this user, and those of the project otherwise.
+///
+/// Only the name of the directory counts. What the directory contains says nothing about its keys: who can write there could
+/// put the log of another project in its place.
+pub fn find_audit_keys(settings: &Settings, log: &Path) -> AuditKeyLocation {
+    let own = audit_key_location(settings);
+    let folder = |log: &Path| std::path::absolute(log).ok()?.parent()?.canonicalize().ok();
+    let found =
+        folder(log).filter(|found| folder(&audit_log_path(settings)).as_ref() != Some(found));
+    let keys = found.and_then(|found| Some(own.folder().parent()?.join(found.file_name()?)));
+    match keys.filter(|keys| keys != own.folder() && keys.is_dir()) {
+        Some(keys) => AuditKeyLocation::new(keys),
+        None => own.clone(),
+    }
 }
 
 /// Returns how the audit log is kept.

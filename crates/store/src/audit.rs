@@ -37,8 +37,9 @@ mod verify;
 mod writer;
 
 pub use self::checkpoint::{
-    Checkpoint, CheckpointKey, CheckpointSigner, CheckpointSummary, CheckpointTip,
-    SignedCheckpoint, append_checkpoint, read_checkpoints, read_log_length, verify_checkpoints,
+    Checkpoint, CheckpointEvidence, CheckpointKey, CheckpointSigner, CheckpointSummary,
+    CheckpointTip, SignedCheckpoint, append_checkpoint, read_checkpoints, read_log_length,
+    verify_checkpoints,
 };
 pub use self::export::OtlpWriter;
 pub use self::keyring::{AuditKeyError, AuditKeyLocation};

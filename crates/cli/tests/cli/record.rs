@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use crate::support::{Project, with_filters};
 
 fn project() -> Project {
-    let project = Project::new().with("a.txt", "a\n");
+    with_calls(Project::new())
+}
+
+fn with_calls(project: Project) -> Project {
+    let project = project.with("a.txt", "a\n");
     project.run(&["call", "hello"]);
     project.run(&["call", "read_repo_file", "path=a.txt"]);
     project.run(&["call", "read_repo_file", "path=../a"]);
@@ -202,15 +206,25 @@ fn verifies_the_named_log_only() {
     std::fs::write(copy, &log).unwrap();
     project.write_state("audit.jsonl", &log.replace("a.txt", "b.txt"));
     assert!(!is_ok(&[]) && is_ok(&["--log", copy]));
-    // A second one is not silently left out.
-    let several = project.run_text(&["audit", "verify", "--log", copy, "--log", copy]);
-    assert!(several.starts_with("exit: 2") && several.contains("multiple times"), "{several}");
+    // Every one of several counts.
+    let own = project.state().join("audit.jsonl").display().to_string();
+    let several = project.run_json(&["audit", "verify", "--json", "--log", copy, "--log", &own]);
+    assert_eq!(several["ok"], false);
+    let reports = several["logs"].as_array().unwrap();
+    let found: Vec<_> = reports.iter().map(|log| (&log["log"], &log["report"]["ok"])).collect();
+    assert_eq!(found, [(&json!(copy), &json!(true)), (&json!(own), &json!(false))]);
+    let missing = project.home.join("missing/audit.jsonl").display().to_string();
+    for args in [&["--log", &missing][..], &["--log", copy, "--log", &missing]] {
+        let text = project.run_text(&[&["audit", "verify"], args].concat());
+        assert!(text.starts_with("exit: 2") && text.contains("error: no audit log at"), "{text}");
+    }
 }
 
 /// One checkpoint proves the logs of several projects.
 #[test]
 fn seal_includes_each_named_log() {
-    let (project, others) = (project(), [self::project(), self::project()]);
+    let project = project();
+    let others = [with_calls(project.another()), with_calls(project.another())];
     others[1].run(&["call", "hello"]);
     let target = project.home.join("checkpoints.jsonl");
     let to = target.to_str().unwrap();
@@ -222,10 +236,42 @@ fn seal_includes_each_named_log() {
     let ends: Vec<_> = chains.iter().map(|chain| chain["seq"].as_u64().unwrap()).collect();
     assert_eq!(ends, [5, 5, 6]);
     let key = String::from_utf8(project.run(&["audit", "seal", "--public-key"]).stdout).unwrap();
-    for (owner, seq) in [(&project, 5), (&others[0], 5), (&others[1], 6)] {
-        let verify = ["audit", "verify", "--against", to, "--public-key", key.trim()];
-        let text = owner.run_text(&verify);
-        let proven = format!("proven up to seq {seq} by 1 checkpoints");
-        assert!(text.starts_with("exit: 0") && text.contains(&proven), "{text}");
+    let own = project.state().join("audit.jsonl").display().to_string();
+    let verify = ["audit", "verify", "--against", to, "--public-key", key.trim()];
+    // Each log is verified with the keys of its own project, wherever the command runs.
+    for owner in [&project, &others[0], &others[1]] {
+        let logs = ["--log", &own, "--log", &first, "--log", &second];
+        let text = owner.run_text(&[&verify[..], &logs].concat());
+        let proven = text.matches("proven up to seq").count();
+        assert!(text.starts_with("exit: 0") && proven == 3, "{text}");
     }
+    // A log that is left out could have been removed.
+    let text = project.run_text(&[&verify[..], &["--log", &own, "--log", &first]].concat());
+    let chain = chains[2]["chain"].as_str().unwrap();
+    let expected = format!("chain {chain} is in none of the logs: checkpoints name it up to seq 6");
+    assert!(text.starts_with("exit: 1") && text.contains(&expected), "{text}");
+}
+
+/// A holder of the key removes a sealed file and records that as configured.
+#[test]
+fn sealed_lines_are_kept_as_configured() {
+    let limits = "[audit]\nmax_file_bytes = 4096\n";
+    let project = Project::new().with("vouch.toml", &format!("{limits}keep_files = 1\n"));
+    let checkpoints = project.home.join("checkpoints.jsonl");
+    let to = checkpoints.to_str().unwrap();
+    project.run(&["call", "hello"]);
+    assert!(project.run_text(&["audit", "seal", "--to", to]).starts_with("exit: 0"));
+    let first = project.state().join("audit.000001.jsonl");
+    let second = project.state().join("audit.000002.jsonl");
+    while !second.exists() {
+        project.run(&["call", "hello"]);
+    }
+    assert!(!first.exists());
+    let verify = || project.run_text(&["audit", "verify", "--against", to]);
+    let text = verify();
+    assert!(text.starts_with("exit: 0") && text.contains("as configured"), "{text}");
+    project.write("vouch.toml", &format!("{limits}keep_files = 2\n"));
+    let text = verify();
+    let expected = "sealed lines 1–2 are gone: the log records their removal, but keep_files = 2 does not allow it";
+    assert!(text.starts_with("exit: 1") && text.contains(expected), "{text}");
 }

@@ -34,6 +34,12 @@ impl Project {
         Self { folder, root, home, state_home, is_trusted: true }
     }
 
+    /// Returns another project of the same user. This one must live longer.
+    pub(crate) fn another(&self) -> Self {
+        let (home, state_home) = (self.home.clone(), self.state_home.clone());
+        Self { home, state_home, ..Self::new() }
+    }
+
     /// Returns the project with commands that trust it only if the user's records say so.
     pub(crate) fn untrusted(self) -> Self {
         Self { is_trusted: false, ..self }

@@ -9,9 +9,10 @@
 //! A checkpoint needs no key of the log to be checked: `sha256` is the hash of the first `bytes` bytes of the file, and the
 //! first line of that file contains the hash of the file before it. One checkpoint may name several logs.
 //!
-//! `seal` creates checkpoints, `proof` compares logs with them.
+//! `seal` creates checkpoints, `proof` compares logs with them, `retention` decides which files may be missing.
 
 mod proof;
+mod retention;
 mod seal;
 
 use std::fmt;
@@ -27,7 +28,7 @@ use sha2::{Digest, Sha256};
 use super::chain::{self, Hash};
 use crate::{IoError, StoreError, hex};
 
-pub use self::proof::{CheckpointSummary, verify_checkpoints};
+pub use self::proof::{CheckpointEvidence, CheckpointSummary, verify_checkpoints};
 pub use self::seal::{CheckpointSigner, append_checkpoint, read_log_length};
 
 const VERSION: u32 = 1;

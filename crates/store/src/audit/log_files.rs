@@ -184,16 +184,6 @@ pub(super) fn list_closed(log: &Path) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Returns the paths of all files that exist, oldest first.
-pub(super) fn list_files(log: &Path) -> io::Result<Vec<PathBuf>> {
-    let closed = list_closed(log)?.into_iter();
-    let mut files: Vec<_> = closed.map(|number| closed_path(log, number)).collect();
-    if log.try_exists()? {
-        files.push(log.to_owned());
-    }
-    Ok(files)
-}
-
 /// Returns the SHA-256 of the first `length` bytes of a file.
 pub(super) fn hash_file(file: File, length: u64) -> io::Result<String> {
     let mut hasher = Sha256::new();

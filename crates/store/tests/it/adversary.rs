@@ -6,17 +6,21 @@
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use store::audit::{
-    self, AuditCall, AuditOptions, AuditRotation, CheckpointSigner, SignedCheckpoint,
-    VerificationFindingKind, VerificationReport,
+    self, AuditCall, AuditOptions, AuditRotation, CheckpointEvidence, CheckpointSigner,
+    SignedCheckpoint, VerificationFindingKind, VerificationReport, VerifiedLog,
 };
 use tempfile::TempDir;
 
-use crate::audit::{audit_options, call_record, intent_record, messages, verify};
-use crate::forger::{DiskImage, ForgeKey, LogLines, encode, set_prev};
+use crate::audit::{
+    audit_options, call_record, intent_record, messages, verify, verify_kept, verify_sealed,
+};
+use crate::forger::{DiskImage, ForgeKey, LogLines, encode, set_prev, to_text};
 
 /// A log of three files, an earlier state of it, and its checkpoints.
 struct Scene {
@@ -360,10 +364,7 @@ fn without_key_changes_of_files_are_found() {
 /// Returns the report of a log and its checkpoints.
 fn verify_against(image: &DiskImage, checkpoints: &[SignedCheckpoint]) -> VerificationReport {
     let temp = image.restore();
-    let log = temp.path().join("audit.jsonl");
-    let mut report = verify(&log).unwrap();
-    audit::verify_checkpoints(&log, checkpoints, &SCENE.key, &mut report).unwrap();
-    report
+    verify_sealed(&temp.path().join("audit.jsonl"), checkpoints, &SCENE.key)
 }
 
 #[test]
@@ -427,7 +428,7 @@ fn rewrite_with_key(image: &mut DiskImage, files: &mut LogLines) {
     for (at, lines) in files.iter().enumerate() {
         let is_last = at + 1 == files.len();
         let name = if is_last { "audit.jsonl" } else { names[at].as_str() };
-        image.set(name, crate::forger::to_text(lines).into_bytes());
+        image.set(name, to_text(lines).into_bytes());
     }
     names[files.len() - 1..names.len() - 1].iter().for_each(|name| image.remove(name));
     image.set("audit.head", key.head(seq, &hash));
@@ -443,9 +444,8 @@ fn with_key_a_new_log_is_found_by_checkpoints() {
     let temp = TempDir::new().unwrap();
     let log = temp.path().join("audit.jsonl");
     append_calls(&log, 1..20);
-    let mut report = verify(&log).unwrap();
-    assert!(report.ok);
-    audit::verify_checkpoints(&log, &SCENE.checkpoints, &SCENE.key, &mut report).unwrap();
+    assert!(verify(&log).unwrap().ok);
+    let report = verify_sealed(&log, &SCENE.checkpoints, &SCENE.key);
     assert!(!report.ok);
     let chain = report.chain.clone().unwrap();
     assert!(messages(&report).contains(&format!("no valid checkpoint names chain {chain}")));
@@ -488,11 +488,8 @@ fn missing_checkpoint_is_found() {
     let all: Vec<_> = (0..3)
         .map(|_| signer.seal(std::slice::from_ref(&log), &disk::SystemDisk).unwrap())
         .collect();
-    let verify_with = |checkpoints: &[SignedCheckpoint]| {
-        let mut report = verify(&log).unwrap();
-        audit::verify_checkpoints(&log, checkpoints, &signer.public_key(), &mut report).unwrap();
-        report
-    };
+    let verify_with =
+        |checkpoints: &[SignedCheckpoint]| verify_sealed(&log, checkpoints, &signer.public_key());
     assert!(verify_with(&all).ok);
     assert!(verify_with(&all[1..]).ok, "older checkpoints may be deleted");
     let report = verify_with(&[all[0].clone(), all[2].clone()]);
@@ -507,16 +504,173 @@ fn one_checkpoint_joins_several_logs() {
     let signer = CheckpointSigner::open_or_create(&options(&logs[0]).keys, None).unwrap();
     let signed = signer.seal(&logs, &disk::SystemDisk).unwrap();
     assert_eq!(signed.checkpoint.chains.len(), 2);
-    for log in &logs {
-        let mut report = verify(log).unwrap();
-        let key = signer.public_key();
-        audit::verify_checkpoints(log, std::slice::from_ref(&signed), &key, &mut report).unwrap();
+    let (checkpoints, key) = ([signed], signer.public_key());
+    let rotation = AuditRotation::default();
+    let evidence = CheckpointEvidence {
+        checkpoints: &checkpoints,
+        key: &key,
+        rotation: &rotation,
+        now: Timestamp::now(),
+    };
+    let verify_both = || {
+        let mut verified =
+            logs.each_ref().map(|log| VerifiedLog::verify(log, &options(log).keys).unwrap());
+        audit::verify_checkpoints(&mut verified, &evidence).unwrap();
+        verified.map(|log| log.report)
+    };
+    for report in verify_both() {
         assert!(report.ok, "{:?}", messages(&report));
         assert_eq!(report.checkpoints.unwrap().proven_through, report.last_seq);
     }
+    // The log of a chain must not be left out.
+    let chain = |at: usize| &checkpoints[0].checkpoint.chains[at].chain;
+    for (at, log) in logs.iter().enumerate() {
+        let report = verify_sealed(log, &checkpoints, &key);
+        let expected = format!(
+            "chain {} is in none of the logs: checkpoints name it up to seq {}; it was removed, or its log was not verified too",
+            chain(1 - at),
+            checkpoints[0].checkpoint.chains[1 - at].seq
+        );
+        assert_eq!(messages(&report), [expected]);
+    }
     let text = fs::read_to_string(&logs[1]).unwrap();
     fs::write(&logs[1], text.replace("alice", "mallo")).unwrap();
-    let mut report = verify(&logs[1]).unwrap();
-    audit::verify_checkpoints(&logs[1], &[signed], &signer.public_key(), &mut report).unwrap();
-    assert_eq!(report.checkpoints.unwrap().proven_through, 0);
+    let [first, second] = verify_both();
+    assert!(first.ok && !second.ok);
+    assert_eq!(second.checkpoints.unwrap().proven_through, 0);
+}
+
+/// Settings of the log of the scene.
+fn kept(keep_files: Option<u32>, keep_days: Option<u64>) -> AuditRotation {
+    let keep_age = keep_days.map(|days| Duration::from_secs(days * 24 * 3600));
+    AuditRotation { keep_files, keep_age, ..options(Path::new("audit.jsonl")).rotation }
+}
+
+/// Removes files and records it with the key.
+fn forge_removal(image: &mut DiskImage, last: u32, through_seq: u64) {
+    let key = image.key();
+    let mut lines = image.lines().pop().unwrap();
+    let event = json!({
+        "time": Timestamp::now(), "event": "removed", "first": 1, "last": last, "throughSeq": through_seq,
+    });
+    let (seq, hash) = key.append(&mut lines, event);
+    image.set("audit.jsonl", to_text(&lines).into_bytes());
+    image.set("audit.head", key.head(seq, &hash));
+    image.set("keys/mark", key.head(seq, &hash));
+    (1..=last).for_each(|number| image.remove(&format!("audit.{number:06}.jsonl")));
+}
+
+/// Adds closed files that contain nothing but their first lines, with the key.
+fn forge_closed_files(image: &mut DiskImage, first: u32, count: u32) {
+    let key = image.key();
+    for number in first..first + count {
+        let mut lines = image.lines().pop().unwrap();
+        let text = to_text(&lines);
+        image.set(&format!("audit.{number:06}.jsonl"), text.clone().into_bytes());
+        let previous = json!({
+            "file": number, "seq": lines.last().unwrap()["seq"], "bytes": text.len(),
+            "sha256": format!("sha256:{}", encode(&Sha256::digest(&text))),
+        });
+        let event = json!({
+            "time": Timestamp::now(), "event": "file", "chain": key.chain(), "file": number + 1,
+            "previous": previous,
+        });
+        let last = lines.len();
+        let (seq, hash) = key.append(&mut lines, event);
+        image.set("audit.jsonl", to_text(&lines[last..]).into_bytes());
+        image.set("audit.head", key.head(seq, &hash));
+        image.set("keys/mark", key.head(seq, &hash));
+    }
+}
+
+/// A holder of the key removes sealed files and records that this was configured. The chain is right.
+#[test]
+fn with_key_a_forged_removal_of_sealed_files_is_found() {
+    let files = SCENE.image.lines();
+    let last_seq = |file: u32| files[file as usize - 1].last().unwrap()["seq"].as_u64().unwrap();
+    let sealed_at = SCENE.checkpoints[1].checkpoint.time;
+    let soon = sealed_at + SignedDuration::from_mins(1);
+    let later = sealed_at + SignedDuration::from_hours(25);
+    let check = |image: &DiskImage, rotation: &AuditRotation, now, is_late: bool| {
+        let temp = image.restore();
+        let log = temp.path().join("audit.jsonl");
+        assert!(verify(&log).unwrap().ok, "without checkpoints, it cannot be found");
+        // Also if the remaining checkpoints name no file that was removed.
+        let checkpoints = if is_late { &SCENE.checkpoints[1..] } else { &SCENE.checkpoints };
+        verify_kept(&log, &CheckpointEvidence { checkpoints, key: &SCENE.key, rotation, now })
+    };
+    for last in [1, 2] {
+        let mut image = SCENE.image.clone();
+        forge_removal(&mut image, last, last_seq(last));
+        for is_late in [false, true] {
+            for (rotation, now, why) in [
+                (kept(None, None), later, "the settings keep all files"),
+                (kept(Some(2), None), later, "keep_files = 2 does not allow it"),
+                (kept(None, Some(1)), soon, "keep_days = 1 does not allow it"),
+                (
+                    kept(Some(2), Some(2)),
+                    later,
+                    "neither keep_files = 2 nor keep_days = 2 allows it",
+                ),
+            ] {
+                let report = check(&image, &rotation, now, is_late);
+                let expected = format!(
+                    "sealed lines 1–{} are gone: the log records their removal, but {why}",
+                    last_seq(last)
+                );
+                assert!(!report.ok, "{last}, {is_late}, {rotation:?}");
+                assert_eq!(report.problems[0].message, expected, "{:?}", messages(&report));
+                assert_eq!(report.problems[0].count, last_seq(last));
+                assert_eq!(report.checkpoints.unwrap().proven_through, SCENE.sealed);
+            }
+            // The settings would have removed them.
+            for (rotation, now) in
+                [(kept(Some(2 - last), None), soon), (kept(Some(9), Some(1)), later)]
+            {
+                let report = check(&image, &rotation, now, is_late);
+                assert!(report.ok, "{last}, {is_late}, {rotation:?}: {:?}", messages(&report));
+            }
+        }
+    }
+    // Small files do not take the place of those that must be kept, large ones would have.
+    let mut image = SCENE.image.clone();
+    forge_closed_files(&mut image, 3, 4);
+    forge_removal(&mut image, 2, last_seq(2));
+    for (bytes, is_ok) in [(4096, false), (1, true)] {
+        let rotation = AuditRotation { max_file_bytes: bytes, ..kept(Some(3), None) };
+        let report = check(&image, &rotation, later, false);
+        assert_eq!(report.ok, is_ok, "{:?}", messages(&report));
+    }
+    // Nor do files whose times are forged: they are older than the line that a checkpoint names, or in the future.
+    for (days, is_ok) in [(1, false), (0, true)] {
+        let max_file_age = Some(Duration::from_secs(days * 24 * 3600));
+        let rotation = AuditRotation { max_file_age, ..kept(Some(3), None) };
+        let report = check(&image, &rotation, later, false);
+        assert_eq!(report.ok, is_ok, "{:?}", messages(&report));
+    }
+}
+
+/// A holder of the key removes everything and begins a chain under keys of its own, which the server then seals.
+#[test]
+fn with_key_a_sealed_new_chain_does_not_hide_the_old_one() {
+    let temp = SCENE.image.restore();
+    let log = temp.path().join("audit.jsonl");
+    let names = SCENE.image.log_names();
+    names
+        .iter()
+        .map(String::as_str)
+        .chain(["audit.head", "keys/mark", "keys/keys.json"])
+        .for_each(|name| fs::remove_file(temp.path().join(name)).unwrap());
+    append_calls(&log, 1..50);
+    let signer = CheckpointSigner::open_or_create(&options(&log).keys, None).unwrap();
+    let sealed = signer.seal(std::slice::from_ref(&log), &disk::SystemDisk).unwrap();
+    let checkpoints = [SCENE.checkpoints.clone(), vec![sealed]].concat();
+    let report = verify_sealed(&log, &checkpoints, &SCENE.key);
+    let chain = &SCENE.checkpoints[0].checkpoint.chains[0].chain;
+    let expected = format!(
+        "chain {chain} is in none of the logs: checkpoints name it up to seq {}; it was removed, or its log was not verified too",
+        SCENE.sealed
+    );
+    assert_eq!(messages(&report), [expected]);
+    assert!(!report.ok);
 }

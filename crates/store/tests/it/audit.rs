@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::audit::{
     self, AuditApproval, AuditArguments, AuditCall, AuditEntry, AuditIntent, AuditKeyLocation,
-    AuditLog, AuditLogEvent, AuditOptions, AuditOutcome, AuditRotation, VerificationFindingKind,
-    VerificationReport,
+    AuditLog, AuditLogEvent, AuditOptions, AuditOutcome, AuditRotation, CheckpointEvidence,
+    CheckpointKey, SignedCheckpoint, VerificationFindingKind, VerificationReport, VerifiedLog,
 };
 use tempfile::TempDir;
 
@@ -67,6 +67,25 @@ pub(crate) fn open_log(log: &Path) -> Result<AuditLog, store::StoreError> {
 
 pub(crate) fn verify(log: &Path) -> Result<VerificationReport, store::StoreError> {
     audit::verify_log(log, &audit_options(log).keys)
+}
+
+/// Verifies a log against checkpoints that this key signed, with settings that keep all files.
+pub(crate) fn verify_sealed(
+    log: &Path,
+    checkpoints: &[SignedCheckpoint],
+    key: &CheckpointKey,
+) -> VerificationReport {
+    let rotation = AuditRotation::default();
+    let now = Timestamp::now();
+    verify_kept(log, &CheckpointEvidence { checkpoints, key, rotation: &rotation, now })
+}
+
+/// Verifies a log against checkpoints, with these settings.
+pub(crate) fn verify_kept(log: &Path, evidence: &CheckpointEvidence<'_>) -> VerificationReport {
+    let mut logs = [VerifiedLog::verify(log, &audit_options(log).keys).unwrap()];
+    audit::verify_checkpoints(&mut logs, evidence).unwrap();
+    let [log] = logs;
+    log.report
 }
 
 /// Writes a log of `count` calls after its first line, closes it and returns its path.

@@ -8,14 +8,18 @@ use disk::SystemDisk;
 use disk::simulated::{
     DiskFault, DurableFeature, Operation, OperationKind, SimulatedDisk, check_durability,
 };
+use jiff::Timestamp;
 use serde_json::Value;
 use store::audit::{
-    self, AuditRotation, CheckpointKey, CheckpointSigner, SignedCheckpoint, VerificationFinding,
-    VerificationFindingKind, VerificationReport, append_checkpoint, read_checkpoints,
+    self, AuditRotation, CheckpointEvidence, CheckpointKey, CheckpointSigner, SignedCheckpoint,
+    VerificationFinding, VerificationFindingKind, VerificationReport, append_checkpoint,
+    read_checkpoints,
 };
 use tempfile::TempDir;
 
-use crate::audit::{append_calls, audit_options, messages, verify, write_log};
+use crate::audit::{
+    append_calls, audit_options, messages, verify, verify_kept, verify_sealed, write_log,
+};
 use crate::forger::DiskImage;
 
 /// Maximum size of a file of checkpoints.
@@ -30,10 +34,7 @@ fn seal(log: &Path) -> SignedCheckpoint {
 }
 
 fn verify_against(log: &Path, checkpoints: &[SignedCheckpoint]) -> VerificationReport {
-    let mut report = verify(log).unwrap();
-    let key = open_signer(log).public_key();
-    audit::verify_checkpoints(log, checkpoints, &key, &mut report).unwrap();
-    report
+    verify_sealed(log, checkpoints, &open_signer(log).public_key())
 }
 
 /// Every record in a file of its own.
@@ -369,13 +370,13 @@ fn earlier_files_are_proven_by_the_file_after_them() {
             image.set(&name, changed.into_bytes());
             let temp = image.restore();
             let log = temp.path().join("audit.jsonl");
-            let mut report = VerificationReport::default();
-            let key = open_signer(&log).public_key();
-            audit::verify_checkpoints(&log, &signed, &key, &mut report).unwrap();
-            let problems: Vec<_> = report.problems.iter().map(|it| it.message.clone()).collect();
+            let report = verify_against(&log, &signed);
+            let is_proof =
+                |it: &&VerificationFinding| it.kind == VerificationFindingKind::Checkpoint;
+            let problems: Vec<_> = report.problems.iter().filter(is_proof).collect();
             let expected = format!("file {number} was rewritten after it was closed");
-            assert_eq!(problems, [expected]);
-            assert_eq!(report.problems[0].seq, Some(2 * number - 1));
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert_eq!((&problems[0].message, problems[0].seq), (&expected, Some(2 * number - 1)));
         }
     }
 }
@@ -392,8 +393,15 @@ fn files_that_were_removed_as_configured_are_no_rewrite() {
     assert_eq!(early.checkpoint.chains[0].file, 3);
     let rotation = AuditRotation { keep_files: Some(1), ..one_per_file() };
     append_calls(&log, &rotation, 1);
-    let late = seal(&log);
-    let report = verify_against(&log, &[early.clone(), late]);
+    let checkpoints = [early.clone(), seal(&log)];
+    let key = open_signer(&log).public_key();
+    let evidence = CheckpointEvidence {
+        checkpoints: &checkpoints,
+        key: &key,
+        rotation: &rotation,
+        now: Timestamp::now(),
+    };
+    let report = verify_kept(&log, &evidence);
     assert!(report.ok, "{:?}", messages(&report));
     assert!(find_limit(&report).is_none(), "{:?}", messages(&report));
     // The same file, removed by an adversary.
@@ -416,10 +424,17 @@ fn checkpoints_of_other_logs_prove_nothing() {
     let signer = open_signer(&logs[0]);
     let signed = [signer.seal(&logs[1..], &SystemDisk).unwrap()];
     let report = verify_against(&logs[0], &signed);
-    let chain = report.chain.clone().unwrap();
+    let [own, other] = logs.each_ref().map(|log| verify(log).unwrap().chain.unwrap());
+    let missing = format!(
+        "chain {other} is in none of the logs: checkpoints name it up to seq 2; it was removed, or its log was not verified too"
+    );
     assert_eq!(
         messages(&report),
-        [&format!("no valid checkpoint names chain {chain}"), "nothing is proven by checkpoints"]
+        [
+            &missing,
+            &format!("no valid checkpoint names chain {own}"),
+            "nothing is proven by checkpoints"
+        ]
     );
     fs::remove_file(&logs[0]).unwrap();
     let report = verify_against(&logs[0], &signed);

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use app::audit_seal::find_public_key;
 use app::config::Settings;
-use app::project::{audit_key_location, audit_log_path};
+use app::project::{audit_log_path, audit_options, find_audit_keys};
 use contract::text::one_line;
+use jiff::Timestamp;
+use serde_json::json;
 use store::audit::{
-    CheckpointKey, VerificationFinding, VerificationReport, read_checkpoints, verify_checkpoints,
-    verify_log,
+    CheckpointEvidence, CheckpointKey, SignedCheckpoint, VerificationFinding, VerificationReport,
+    VerifiedLog, read_checkpoints, verify_checkpoints,
 };
 
 use crate::commands::{CommandContext, JsonOutputArgs};
@@ -21,7 +23,8 @@ use crate::ui::{ERROR, GOOD, WARN};
 ///
 /// Exits with 1 and lists the invalid lines if there are any. Calls with side effects that have no outcome are listed as
 /// unknown. With `--against`, also finds what a holder of the log's key rewrote before the last checkpoint, and says from
-/// which line on nothing is proven.
+/// which line on nothing is proven. Sealed lines may then be missing only as `keep_files` and `keep_days` in [audit] allow,
+/// and every chain that the checkpoints name must be in one of the logs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,9 +37,9 @@ pub(super) struct VerifyArgs {
     /// Public key of the checkpoints [default: that of the signing key on this machine]
     #[arg(long, value_name = "KEY", requires = "against")]
     public_key: Option<CheckpointKey>,
-    /// Verify the log at this path instead of the project's
+    /// Verify the log at this path instead of the project's; may be repeated
     #[arg(long, value_name = "PATH")]
-    log: Option<PathBuf>,
+    log: Vec<PathBuf>,
     #[command(flatten)]
     format: JsonOutputArgs,
 }
@@ -46,30 +49,70 @@ pub(super) fn run_verify(
     settings: &Settings,
     args: &VerifyArgs,
 ) -> Result<ExitStatus> {
-    let log = args.log.clone().unwrap_or_else(|| audit_log_path(settings));
-    let mut report = verify_log(&log, audit_key_location(settings))?;
+    let mut logs = verify_logs(settings, &args.log)?;
     if let Some(path) = &args.against {
-        let key = match args.public_key {
-            Some(key) => key,
-            None => find_public_key(settings)?.ok_or_else(|| {
-                Failure::usage("no public key to check the checkpoints with").with_hint(
-                    "pass `--public-key`, as `vouch audit seal --public-key` printed it on the machine of the log",
-                )
-            })?,
+        let key = find_key(settings, args)?;
+        let checkpoints = load_checkpoints(path)?;
+        let rotation = audit_options(settings).rotation;
+        let evidence = CheckpointEvidence {
+            checkpoints: &checkpoints,
+            key: &key,
+            rotation: &rotation,
+            now: Timestamp::now(),
         };
-        let checkpoints = read_checkpoints(path)?;
-        if checkpoints.is_empty() {
-            return Err(Failure::usage(format!("no checkpoints in {}", path.display()))
-                .with_hint("name the file or folder that `vouch audit seal --to` wrote to"));
+        verify_checkpoints(&mut logs, &evidence)?;
+    }
+    let ok = logs.iter().all(|log| log.report.ok);
+    match (args.format.json, logs.as_slice()) {
+        (true, [log]) => ctx.ui.print_json(&log.report)?,
+        (true, logs) => {
+            let entry = |log: &VerifiedLog| json!({"log": log.path(), "report": log.report});
+            let logs: Vec<_> = logs.iter().map(entry).collect();
+            ctx.ui.print_json(&json!({"ok": ok, "logs": logs}))?;
         }
-        verify_checkpoints(&log, &checkpoints, &key, &mut report)?;
+        (false, logs) => {
+            for log in logs {
+                print_report(ctx, log.path(), &log.report)?;
+            }
+        }
     }
-    if args.format.json {
-        ctx.ui.print_json(&report)?;
-    } else {
-        print_report(ctx, &log, &report)?;
+    Ok(if ok { ExitStatus::Success } else { ExitStatus::Negative })
+}
+
+/// Verifies the named logs, or the project's if none is named. A named log must exist.
+fn verify_logs(settings: &Settings, named: &[PathBuf]) -> Result<Vec<VerifiedLog>> {
+    let own = [audit_log_path(settings)];
+    let paths = if named.is_empty() { &own } else { named };
+    let mut logs = vec![];
+    for path in paths {
+        let log = VerifiedLog::verify(path, &find_audit_keys(settings, path))?;
+        if !named.is_empty() && !log.exists() {
+            return Err(Failure::usage(format!("no audit log at {}", path.display()))
+                .with_hint("name the file audit.jsonl in the state directory of a project"));
+        }
+        logs.push(log);
     }
-    Ok(if report.ok { ExitStatus::Success } else { ExitStatus::Negative })
+    Ok(logs)
+}
+
+fn find_key(settings: &Settings, args: &VerifyArgs) -> Result<CheckpointKey> {
+    match args.public_key {
+        Some(key) => Ok(key),
+        None => find_public_key(settings)?.ok_or_else(|| {
+            Failure::usage("no public key to check the checkpoints with").with_hint(
+                "pass `--public-key`, as `vouch audit seal --public-key` printed it on the machine of the log",
+            )
+        }),
+    }
+}
+
+fn load_checkpoints(path: &Path) -> Result<Vec<SignedCheckpoint>> {
+    let checkpoints = read_checkpoints(path)?;
+    if checkpoints.is_empty() {
+        return Err(Failure::usage(format!("no checkpoints in {}", path.display()))
+            .with_hint("name the file or folder that `vouch audit seal --to` wrote to"));
+    }
+    Ok(checkpoints)
 }
 
 fn print_report(ctx: &CommandContext, log: &Path, report: &VerificationReport) -> Result {
