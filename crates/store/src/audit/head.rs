@@ -3,14 +3,16 @@
 //! ```text
 //! audit.head         slots 0 and 1: written in turn and synced, about once a second
 //!                    slot 2:        written with every batch, not synced
-//! <key folder>/mark  slots 0 and 1: the same as in audit.head; an old copy of log and head does not match it
+//!                    slot 3:        written after a sync of lines whose caller waits, not synced itself
+//! <key folder>/mark  the same as in audit.head; an old copy of log and head does not match it
 //!
 //! a slot:  <seq> <key id> <hash of the line> <digest under the key>\n     in a sector of its own
 //! ```
 //!
 //! A power failure may tear the slot that is being written, so the slot that was synced before it stays. Lines are
-//! synced before a head in slot 0 or 1 names them, so a log never lacks a line that those name. It may lack lines that
-//! only slot 2 names.
+//! synced before a head in slot 0, 1 or 3 names them, so a log never lacks a line that those name. It may lack lines that
+//! only slot 2 names. Slot 3 protects acknowledged lines against removal until the next synced head; it costs no sync,
+//! because a power failure that loses it does not lose the lines.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -28,7 +30,8 @@ const SLOT_LENGTH: usize = 20 + 1 + KeyId::LENGTH + 1 + 64 + 1 + 64 + 1;
 /// Distance of two slots: a sector, which is written completely or not at all.
 const SLOT_STRIDE: usize = 512;
 const LIVE_SLOT: usize = 2;
-const SLOTS: usize = 3;
+const ACKNOWLEDGED_SLOT: usize = 3;
+const SLOTS: usize = 4;
 
 /// Returns the path of the head file that belongs to a log.
 pub(super) fn head_path(log: &Path) -> PathBuf {
@@ -42,12 +45,21 @@ pub(super) struct HeadState {
     pub(super) synced: Option<ChainTip>,
     /// The head of the last batch, which may be ahead of the disk.
     pub(super) live: Option<ChainTip>,
+    /// The head of the last lines that were synced because a caller waited.
+    pub(super) acknowledged: Option<ChainTip>,
     /// Slot to write next: the one that does not contain the newest synced head.
     free_slot: usize,
     /// True if there is a file.
     pub(super) exists: bool,
     /// The head in the form of earlier versions, which is not authenticated.
     pub(super) legacy: Option<ChainTip>,
+}
+
+impl HeadState {
+    /// Returns the heads of lines that were on the disk.
+    pub(super) fn durable(&self) -> impl Iterator<Item = ChainTip> {
+        self.synced.into_iter().chain(self.acknowledged)
+    }
 }
 
 /// Reads a head file. Slots that the keys do not authenticate are ignored.
@@ -69,6 +81,8 @@ pub(super) fn read_head(path: &Path, keys: &KeySet) -> io::Result<HeadState> {
         };
         if slot == LIVE_SLOT {
             state.live = Some(tip);
+        } else if slot == ACKNOWLEDGED_SLOT {
+            state.acknowledged = Some(tip);
         } else if state.synced.is_none_or(|other| other.seq <= tip.seq) {
             state.synced = Some(tip);
             state.free_slot = 1 - slot;
@@ -85,6 +99,20 @@ pub(super) fn write_live(
     keys: &KeySet,
 ) -> io::Result<()> {
     write_slot(disk, &open_head(path)?, LIVE_SLOT, tip, keys)
+}
+
+/// Writes the head of lines that were synced, without a sync. A missing file stays missing.
+pub(super) fn write_acknowledged(
+    disk: &dyn Disk,
+    path: &Path,
+    tip: &ChainTip,
+    keys: &KeySet,
+) -> io::Result<()> {
+    match private_file::open_options().create(false).open(path) {
+        Ok(file) => write_slot(disk, &file, ACKNOWLEDGED_SLOT, tip, keys),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Writes a synced head. The lines up to it must have been synced before. The name of the file is durable since

@@ -34,6 +34,9 @@ pub(super) struct LogFile {
     file: File,
     /// The end after this writer's last access. `None` means that it must be read again.
     cached_end: Option<LogEnd>,
+    /// The last line that this process wrote or found. While no sync fails, a later access finds it, too: what a power
+    /// failure removes, it removes with this process.
+    known_tip: Option<ChainTip>,
     /// True if lines that were not synced may be damaged: after a start and after an error. They are checked and written
     /// again before the next line.
     is_tail_suspect: bool,
@@ -65,6 +68,7 @@ impl LogFile {
             keys,
             file: open_log_file(path).map_err(failed)?,
             cached_end: None,
+            known_tip: None,
             is_tail_suspect: true,
             buffer: vec![],
         };
@@ -96,11 +100,25 @@ impl LogFile {
     ///
     /// If it fails, the lines are written again before the next access, because a later sync need not write them.
     pub(super) fn sync(&mut self) -> Result<(), IoError> {
+        let written = self.cached_end.map(|end| end.tip);
         let result = self.options.disk.sync_data(&self.file);
-        if result.is_err() {
-            self.distrust_tail();
+        match (&result, written) {
+            (Ok(()), Some(tip)) => self.note_acknowledged(&tip),
+            (Ok(()), None) => {}
+            (Err(_), _) => self.distrust_tail(),
         }
         result.map_err(|source| IoError::new("sync audit log", &self.path, source))
+    }
+
+    /// Writes the heads that protect lines against removal until the heads are synced. The lines are on the disk, so a failure
+    /// is no failure of the lines.
+    fn note_acknowledged(&self, tip: &ChainTip) {
+        let disk = &*self.options.disk;
+        for path in [&self.head, &self.mark] {
+            if let Err(error) = head::write_acknowledged(disk, path, tip, &self.keys) {
+                tracing::error!(%error, path = %path.display(), "failed to write audit log head");
+            }
+        }
     }
 
     /// Syncs all lines, and then the heads that protect them against removal.
@@ -129,7 +147,7 @@ impl LogFile {
             keys.save(&log.options.keys, &*log.options.disk).map_err(io::Error::other)?;
             log.keys = keys;
             log.write_synced_heads(&end)?;
-            head::write_live(&*log.options.disk, &log.head, &end.tip, &log.keys)?;
+            log.write_live_heads(&end.tip)?;
             Ok((before, id))
         })
         .map_err(|source| failed(&path, source).into())
@@ -153,7 +171,7 @@ impl LogFile {
     }
 
     fn distrust_tail(&mut self) {
-        self.cached_end = None;
+        (self.cached_end, self.known_tip) = (None, None);
         self.is_tail_suspect = true;
     }
 
@@ -179,7 +197,7 @@ impl LogFile {
                     self.options.disk.sync_parent(&self.mark)?;
                 }
                 let end = self.read_and_repair_end(length)?;
-                self.cached_end = Some(end);
+                (self.cached_end, self.known_tip) = (Some(end), Some(end.tip));
                 self.is_tail_suspect = false;
                 Ok(end)
             }
@@ -212,13 +230,23 @@ impl LogFile {
         if length > end {
             disk.set_len(&self.file, end)?;
         }
-        if let Err(error) = head::write_live(disk, &self.head, &tip, &self.keys) {
+        if let Err(error) = self.write_live_heads(&tip) {
             // The lines are written and must not be written again. The head may lag behind the log.
             tracing::error!(%error, path = %self.head.display(), "failed to write audit log head");
         }
         let end = LogEnd { length: end, tip, began };
-        self.cached_end = Some(end);
+        (self.cached_end, self.known_tip) = (Some(end), Some(tip));
         Ok(end)
+    }
+
+    /// Writes the heads of the last batch. The copy in the key folder is not created: its absence says something.
+    fn write_live_heads(&self, tip: &ChainTip) -> io::Result<()> {
+        let disk = &*self.options.disk;
+        head::write_live(disk, &self.head, tip, &self.keys)?;
+        if !self.mark.try_exists()? {
+            return Ok(());
+        }
+        head::write_live(disk, &self.mark, tip, &self.keys)
     }
 
     /// Syncs the log, and writes the heads that name its last line.

@@ -21,6 +21,7 @@ use crate::audit::{
     audit_options, call_record, intent_record, messages, verify, verify_kept, verify_sealed,
 };
 use crate::forger::{DiskImage, ForgeKey, LogLines, encode, set_prev, to_text};
+use crate::writer::wait_until;
 
 /// A log of three files, an earlier state of it, and its checkpoints.
 struct Scene {
@@ -673,4 +674,74 @@ fn with_key_a_sealed_new_chain_does_not_hide_the_old_one() {
     );
     assert_eq!(messages(&report), [expected]);
     assert!(!report.ok);
+}
+
+/// Sets log and head back to an earlier moment. The copy of the head in the key folder is out of reach without the key.
+fn set_back(image: &mut DiskImage, earlier: &DiskImage) {
+    for name in ["audit.jsonl", "audit.head"] {
+        image.set(name, earlier.get(name).to_vec());
+    }
+}
+
+/// A server is killed right after it acknowledged a line. No power failure removes the line, so its removal is found.
+#[test]
+fn without_key_removal_of_an_acknowledged_line_is_found_after_a_kill() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for is_intent in [false, true] {
+        let temp = TempDir::new().unwrap();
+        let log = temp.path().join("audit.jsonl");
+        append_calls(&log, 1..3);
+        let writer = audit::AuditLog::open(&log, &options(&log)).unwrap();
+        let earlier = DiskImage::read(temp.path());
+        match is_intent {
+            true => runtime.block_on(writer.append_intent(intent_record("id", Timestamp::now()))),
+            false => runtime.block_on(writer.append_durable(call_record(4))),
+        }
+        .unwrap();
+        let mut image = DiskImage::read(temp.path());
+        set_back(&mut image, &earlier);
+        assert_found(&image, &format!("removal of an acknowledged line, {is_intent}"));
+    }
+}
+
+/// The line of a reading call is not synced at once. After a kill, its removal looks like a power failure, and is a note.
+#[test]
+fn without_key_removal_of_a_written_line_leaves_a_note_after_a_kill() {
+    let temp = TempDir::new().unwrap();
+    let log = temp.path().join("audit.jsonl");
+    append_calls(&log, 1..3);
+    let writer = audit::AuditLog::open(&log, &options(&log)).unwrap();
+    let earlier = DiskImage::read(temp.path());
+    writer.append(call_record(4));
+    wait_until("the write", || writer.pending_count() == 0);
+    let mut image = DiskImage::read(temp.path());
+    set_back(&mut image, &earlier);
+    for report in verify_twice(&image) {
+        let is_noted =
+            report.notes.iter().any(|note| note.kind == VerificationFindingKind::Unsynced);
+        // The heads may have been synced meanwhile.
+        assert!(is_noted || !report.ok, "{:?}", messages(&report));
+    }
+}
+
+/// A running server knows what it wrote, so it finds the removal of a line that was not synced yet.
+#[test]
+fn without_key_removal_of_a_line_of_a_running_server_is_found() {
+    let temp = TempDir::new().unwrap();
+    let log = temp.path().join("audit.jsonl");
+    append_calls(&log, 1..3);
+    let writer = audit::AuditLog::open(&log, &options(&log)).unwrap();
+    let earlier = DiskImage::read(temp.path());
+    writer.append(call_record(4));
+    wait_until("the write", || writer.pending_count() == 0);
+    // In place, as an attacker does while the file is open.
+    for name in ["audit.jsonl", "audit.head"] {
+        fs::write(temp.path().join(name), earlier.get(name)).unwrap();
+    }
+    writer.append(call_record(5));
+    drop(writer);
+    let report = verify(&log).unwrap();
+    assert!(!report.ok, "{:?}", messages(&report));
+    let is_tampered = report.problems.iter().any(|it| it.kind == VerificationFindingKind::Tampered);
+    assert!(is_tampered, "{:?}", messages(&report));
 }

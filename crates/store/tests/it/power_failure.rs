@@ -179,8 +179,8 @@ fn lines_of_a_failed_sync_are_written_again() {
     let log = AuditLog::open(&scene.log, &scene.options).unwrap();
     runtime.block_on(log.append_durable(call_record(6))).unwrap();
     let path = Path::new("state/audit.jsonl");
-    // The write, the live head, and then the sync.
-    let sync = scene.disk.operations().len() + 2;
+    // The write, the two live heads, and then the sync.
+    let sync = scene.disk.operations().len() + 3;
     scene.disk.plan_fault(sync, DiskFault::Error(5));
     let outcome = AuditCall { call: Some("late".into()), ..call_record(7) };
     assert!(runtime.block_on(log.append_durable(outcome)).is_err());

@@ -110,7 +110,7 @@ impl LogFile {
             // The head of the lost lines must not be compared with the lines that replace them.
             let disk = &*self.options.disk;
             disk.sync_data(&self.file)?;
-            head::write_live(disk, &self.head, &end.tip, &self.keys)?;
+            self.write_live_heads(&end.tip)?;
             head::write_synced(disk, &self.head, &end.tip, &self.keys)?;
         }
         let events: Vec<_> = events.into_iter().map(AuditEntry::event_now).collect();
@@ -157,7 +157,8 @@ impl LogFile {
         let mark = head::read_head(&self.mark, &self.keys)?;
         let mut events = vec![];
         // A crash may have come between the creation of the two, before the first line.
-        let named = head.synced.into_iter().chain(head.live).chain(mark.synced);
+        let live = head.live.into_iter().chain(mark.live);
+        let named = head.durable().chain(mark.durable()).chain(live);
         let is_new = tip.seq == 0 && named.map(|named| named.seq).max().unwrap_or(0) == 0;
         if head.synced.is_none() || mark.synced.is_some_and(|mark| is_behind(&head, &mark)) {
             events.extend((!is_new).then_some(AuditLogEvent::HeadMissing));
@@ -167,10 +168,11 @@ impl LogFile {
         }
         let is_contradicted =
             |head: &ChainTip| head.seq > tip.seq || head.seq == tip.seq && head != tip;
-        let synced = head.synced.into_iter().chain(mark.synced).filter(is_contradicted);
-        if let Some(head) = synced.max_by_key(|head| head.seq) {
+        let durable = head.durable().chain(mark.durable()).chain(self.known_tip);
+        let live = head.live.into_iter().chain(mark.live).filter(is_contradicted);
+        if let Some(head) = durable.filter(is_contradicted).max_by_key(|head| head.seq) {
             events.insert(0, head_mismatch(&head, tip));
-        } else if let Some(live) = head.live.filter(is_contradicted) {
+        } else if let Some(live) = live.max_by_key(|head| head.seq) {
             let event = AuditLogEvent::Unsynced { head_seq: live.seq, last_seq: tip.seq };
             events.insert(0, event);
         }

@@ -78,7 +78,8 @@ impl LogFile {
     ) -> io::Result<Option<AuditLogEvent>> {
         let state = head::read_head(&self.head, &self.keys)?;
         let mark = head::read_head(&self.mark, &self.keys)?;
-        let keyed = [state.synced, state.live, mark.synced].into_iter().flatten();
+        let live = state.live.into_iter().chain(mark.live);
+        let keyed = state.durable().chain(mark.durable()).chain(live).chain(self.known_tip);
         if let Some(head) = keyed.max_by_key(|head| head.seq) {
             return Ok((head != *tip).then(|| head_mismatch(&head, tip)));
         }

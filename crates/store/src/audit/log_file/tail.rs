@@ -35,7 +35,7 @@ impl LogFile {
     pub(super) fn inspect_tail(&self, length: u64) -> io::Result<Option<UnsyncedTail>> {
         let head = head::read_head(&self.head, &self.keys)?;
         let mark = head::read_head(&self.mark, &self.keys)?;
-        let synced = head.synced.into_iter().chain(mark.synced).max_by_key(|tip| tip.seq);
+        let synced = head.durable().chain(mark.durable()).max_by_key(|tip| tip.seq);
         let Some(synced) = synced else { return Ok(None) };
         let Some(start) = self.find_synced_end(&synced, length)? else { return Ok(None) };
         let mut tail = UnsyncedTail { start, end: start, tip: synced, has_debris: false };
@@ -47,7 +47,8 @@ impl LogFile {
             };
             let is_next = !tail.has_debris && link.is_successor_of(&tail.tip, &self.keys);
             let tip = ChainTip { seq: link.seq, hash: line.hash };
-            if is_next && head.live.is_some_and(|live| live.seq == tip.seq && live != tip) {
+            let mut live = head.live.into_iter().chain(mark.live);
+            if is_next && live.any(|live| live.seq == tip.seq && live != tip) {
                 // The head names another content of this line.
                 tail.has_debris = true;
             } else if is_next {

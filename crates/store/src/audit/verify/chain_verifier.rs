@@ -271,8 +271,11 @@ impl ChainVerifier {
     /// Returns true if a head names another line with this sequence number.
     fn differs_from_head(&self, seq: u64, hash: &Hash) -> bool {
         let Heads { head, mark } = &self.heads;
-        let heads = [head.synced, head.live, mark.synced, self.legacy_head()];
-        heads.into_iter().flatten().any(|head| head.seq == seq && head.hash != *hash)
+        let live = head.live.into_iter().chain(mark.live).chain(self.legacy_head());
+        head.durable()
+            .chain(mark.durable())
+            .chain(live)
+            .any(|head| head.seq == seq && head.hash != *hash)
     }
 
     /// Returns the head of an earlier version, which counts only while no line is keyed.

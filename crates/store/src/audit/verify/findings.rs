@@ -114,9 +114,10 @@ impl ChainVerifier {
         let (head, mark) = (self.heads.head, self.heads.mark);
         let is_keyed = matches!(self.expected, ExpectedKey::Key(_));
         let is_plain = self.expected == ExpectedKey::Plain;
-        let synced = head.synced.into_iter().chain(mark.synced).chain(self.legacy_head());
+        let synced = head.durable().chain(mark.durable()).chain(self.legacy_head());
         let synced = synced.map(|tip| tip.seq).max();
-        let newest = synced.into_iter().chain(head.live.map(|tip| tip.seq)).max();
+        let live = head.live.into_iter().chain(mark.live).map(|tip| tip.seq);
+        let newest = synced.into_iter().chain(live).max();
         if let Some(seq) = synced {
             self.account_for_skipped(seq.max(self.tip.seq) + 1, None);
         } else {
