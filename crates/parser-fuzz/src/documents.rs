@@ -57,6 +57,7 @@ pub(crate) fn compile_rule(data: &[u8]) {
     }
 }
 
+/// A log without keys; `audit_log` has logs with keys.
 pub(crate) fn read_audit_log(data: &[u8]) {
     with_file("audit.jsonl", data, |path| {
         if let Ok(records) = store::audit::read_records(path) {

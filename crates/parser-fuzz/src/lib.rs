@@ -6,6 +6,7 @@
 
 #![expect(clippy::expect_used, reason = "a panic is how a target reports a finding")]
 
+mod audit_log;
 mod campaign;
 mod documents;
 mod messages;
@@ -28,6 +29,7 @@ const fn target(name: &'static str, run: fn(&[u8])) -> Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     target("audit-lines", documents::read_audit_log),
+    target("audit-logs", audit_log::check_audit_log),
     target("call-scripts", campaign::parse_call_script),
     target("cel-rules", documents::compile_rule),
     target("corpus-files", campaign::parse_corpus_file),
