@@ -5,7 +5,9 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::map::{Entry, Map};
@@ -131,10 +133,138 @@ impl<'de> Visitor<'de> for JsonValueSeed<'_> {
     }
 }
 
+/// Start of the keys that `serde_json` reserves.
+const RESERVED_PREFIX: &str = "$serde_json::private::";
+/// Maximum bytes of the start of a reserved key, with each character escaped.
+const MAX_ESCAPED_PREFIX: usize = RESERVED_PREFIX.len() * "\\u0000".len();
+
+/// Finds objects whose first key is one that `serde_json` reserves, in a JSON text that arrives in parts.
+///
+/// `serde_json` parses the string behind such a key and puts the result in place of the object. Values and levels would be
+/// hidden from checks of the text. No tool or client has a use for the key.
+#[derive(Default)]
+pub struct ReservedKeyScan {
+    position: ScanPosition,
+    is_escaped: bool,
+    /// The start of the key that is being read.
+    key: Vec<u8>,
+}
+
+#[derive(Default, PartialEq)]
+enum ScanPosition {
+    #[default]
+    BetweenValues,
+    AfterBrace,
+    InFirstKey,
+    InString,
+}
+
+impl ReservedKeyScan {
+    /// Returns true if the next part of the text completes a reserved key.
+    pub fn find_in(&mut self, part: &[u8]) -> bool {
+        part.iter().any(|byte| self.ends_reserved_key(*byte))
+    }
+
+    fn ends_reserved_key(&mut self, byte: u8) -> bool {
+        match self.position {
+            ScanPosition::BetweenValues | ScanPosition::AfterBrace => {
+                self.position = match byte {
+                    b'{' => ScanPosition::AfterBrace,
+                    b'"' if self.position == ScanPosition::AfterBrace => ScanPosition::InFirstKey,
+                    b'"' => ScanPosition::InString,
+                    b' ' | b'\t' | b'\r' | b'\n' => return false,
+                    _ => ScanPosition::BetweenValues,
+                };
+                self.key.clear();
+                false
+            }
+            ScanPosition::InString => {
+                self.ends_string(byte);
+                false
+            }
+            ScanPosition::InFirstKey => {
+                if self.ends_string(byte) {
+                    return is_reserved(&self.key);
+                }
+                if self.key.len() < MAX_ESCAPED_PREFIX {
+                    self.key.push(byte);
+                }
+                false
+            }
+        }
+    }
+
+    fn ends_string(&mut self, byte: u8) -> bool {
+        let is_escaped = std::mem::take(&mut self.is_escaped);
+        match byte {
+            b'\\' => self.is_escaped = !is_escaped,
+            b'"' if !is_escaped => {
+                self.position = ScanPosition::BetweenValues;
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+/// Returns true if a key that begins with these bytes, which may contain escapes, is reserved.
+fn is_reserved(key: &[u8]) -> bool {
+    let Ok(mut rest) =
+        std::str::from_utf8(key).or_else(|error| std::str::from_utf8(&key[..error.valid_up_to()]))
+    else {
+        return false;
+    };
+    for expected in RESERVED_PREFIX.chars() {
+        let escape = rest.strip_prefix("\\u").and_then(|rest| rest.get(..4));
+        let found = match escape {
+            Some(digits) => u32::from_str_radix(digits, 16).ok().and_then(char::from_u32),
+            None => rest.chars().next(),
+        };
+        if found != Some(expected) {
+            return false;
+        }
+        rest = &rest[if escape.is_some() { 6 } else { 1 }..];
+    }
+    true
+}
+
+/// Returns true if the first key of an object in the text is one that `serde_json` reserves, see [`ReservedKeyScan`].
+pub fn has_reserved_key(text: &[u8]) -> bool {
+    static MARKERS: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| [RESERVED_PREFIX, "\\u00"].map(Finder::new));
+    MARKERS.iter().any(|marker| marker.find(text).is_some())
+        && ReservedKeyScan::default().find_in(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn finds_reserved_keys_that_serde_json_replaces() {
+        for (text, is_reserved) in [
+            (r#"{"$serde_json::private::RawValue":"[1]"}"#, true),
+            (r#"[{"a":[ { "\u0024serde_json::private\u003A:RawValue" : "[1]"}]}]"#, true),
+            (r#"{"a\\":{"$serde_json::privat\u0065::RawValue":"1"}}"#, true),
+            (r#"{"a":1,"$serde_json::private::RawValue":"[1]"}"#, false),
+            (r#"{"a":"{\"$serde_json::private::RawValue\":1}"}"#, false),
+            (r#"["$serde_json::private::RawValue","[1]"]"#, false),
+            (r#"{"$serde_json::privat":"\u0065::RawValue"}"#, false),
+            (r#"{"é$serde_json::private::RawValue":"\u0041"}"#, false),
+        ] {
+            assert_eq!(has_reserved_key(text.as_bytes()), is_reserved, "{text}");
+            let parsed: Value = serde_json::from_str(text).unwrap();
+            let is_replaced = parsed.to_string().len() < text.len() / 2;
+            assert!(is_reserved || !is_replaced, "{text}");
+            for size in 1..text.len() {
+                let mut scan = ReservedKeyScan::default();
+                let mut parts = text.as_bytes().chunks(size);
+                assert_eq!(parts.any(|part| scan.find_in(part)), is_reserved, "{text} {size}");
+            }
+        }
+    }
 
     #[test]
     fn rejects_duplicate_keys_excess_depth_and_trailing_text() {
@@ -154,6 +284,19 @@ mod tests {
     }
 
     proptest! {
+        /// A text without reserved keys is not replaced by `serde_json`.
+        #[test]
+        fn values_without_reserved_keys_are_kept(
+            text in r#"([\[\]{},:0 ]|"[$a]"|"\$serde_json::private::RawValue":"(1|\[\])"|"\\u0024serde_json::private::RawValue":"2"){0,8}"#
+        ) {
+            if let (Ok(value), false) = (serde_json::from_str::<Value>(&text), has_reserved_key(text.as_bytes())) {
+                prop_assert_eq!(Ok(value), parse_strict_json(&text, 64).or_else(|error| match error {
+                    StrictJsonError::DuplicateKey(_) => serde_json::from_str(&text).map_err(|_| error),
+                    other => Err(other),
+                }));
+            }
+        }
+
         #[test]
         fn accepted_texts_parse_as_serde_json_parses_them(text in "\\PC{0,60}|[\\[\\]{}\",:a0 ]{0,40}") {
             if let Ok(value) = parse_strict_json(&text, 64) {

@@ -1,7 +1,8 @@
-//! Scans JSON text before it is parsed: limits its nesting, and rejects numbers that parsing would change.
+//! Scans JSON text before it is parsed: limits its nesting, and rejects numbers and keys that parsing would change.
 //!
 //! It checks nothing else. Text that is not JSON passes here and fails in the parser.
 
+use contract::json::has_reserved_key;
 use memchr::memchr2;
 
 use crate::ConnectionError;
@@ -15,13 +16,16 @@ pub(crate) fn check_json(text: &str, limit: usize) -> Result<(), ConnectionError
     scan_json(text, limit, true)
 }
 
-/// Checks only the nesting.
+/// Checks only the nesting and the keys.
 pub(crate) fn check_depth(text: &str, limit: usize) -> Result<(), ConnectionError> {
     scan_json(text, limit, false)
 }
 
 fn scan_json(text: &str, limit: usize, numbers: bool) -> Result<(), ConnectionError> {
     let bytes = text.as_bytes();
+    if has_reserved_key(bytes) {
+        return Err(ConnectionError::protocol_violation("the message has a reserved key"));
+    }
     let mut depth = 0usize;
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -99,6 +103,11 @@ mod tests {
         assert_eq!(check_json("[[[]]]", 2), Err(ConnectionError::TooDeep { limit: 2 }));
         assert_eq!(check_depth(&"[".repeat(65), 64), Err(ConnectionError::TooDeep { limit: 64 }));
         assert_eq!(check_json("\"open \\", 1), Ok(()));
+        let hidden = r#"{"$serde_json::private::RawValue":"[[[[1]]]]"}"#;
+        for check in [check_json, check_depth] {
+            let violation = ConnectionError::protocol_violation("the message has a reserved key");
+            assert_eq!(check(hidden, 3), Err(violation));
+        }
     }
 
     #[test]

@@ -84,12 +84,15 @@ impl PagedToolList {
 /// Parses a definition. Returns a placeholder with [`DEFECT_KEY`] if that fails.
 fn parse_definition(tool: &RawValue) -> Value {
     let text = tool.get();
-    let defect = if json_scan::check_depth(text, MAX_DEFINITION_DEPTH).is_err() {
-        format!("the definition is nested deeper than {MAX_DEFINITION_DEPTH} levels")
-    } else if let Ok(tool) = serde_json::from_str(text) {
-        return tool;
-    } else {
-        "the definition contains an invalid number or string".to_owned()
+    let defect = match json_scan::check_depth(text, MAX_DEFINITION_DEPTH) {
+        Err(ConnectionError::TooDeep { limit }) => {
+            format!("the definition is nested deeper than {limit} levels")
+        }
+        Err(_) => "the definition has a reserved key".to_owned(),
+        Ok(()) => match serde_json::from_str(text) {
+            Ok(tool) => return tool,
+            Err(_) => "the definition contains an invalid number or string".to_owned(),
+        },
     };
     // Parsing only the name skips the rest without recursion.
     let name = serde_json::from_str::<ToolNameOnly>(text).map_or(Value::Null, |named| named.name);

@@ -337,6 +337,15 @@ async fn request_of_too_many_values_is_refused_before_it_is_parsed() {
         }
     }
     wait_for_metric(&server, "vouch_http_refusals_total{limit=\"memory\"} 4").await;
+    // The parser replaces such an object by the value in its string.
+    for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
+        let body = format!(r#"{{"text":{{"{key}":"[{}0]"}}}}"#, "0,".repeat(3_000));
+        for path in ["/v1/tools/echo", "/mcp"] {
+            let reply = server.post(path).body(body.clone()).send().await.unwrap();
+            assert_eq!(reply.status(), 400, "{path}");
+            assert!(reply.text().await.unwrap().contains("has a key that is reserved"), "{path}");
+        }
+    }
     // A string of the same length is parsed, and then refused by the schema.
     let string = json!({"text": "[0],".repeat(3_000)}).to_string();
     let reply = server.post("/v1/tools/echo").body(string).send().await.unwrap();

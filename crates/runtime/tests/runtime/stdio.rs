@@ -115,6 +115,12 @@ fn bad_lines() -> Vec<(&'static str, Vec<u8>)> {
         ("a control character", "{\"jsonrpc\": \"2.0\", \"id\": \"\u{1}\"}"),
         ("a batch", r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#),
         ("an empty batch", "[]"),
+        ("a call as an array", r#"["2.0", 1, "tools/call", {"name": "echo"}]"#),
+        (
+            "parameters as an array",
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ["echo", {"text": "a"}, {}]}"#,
+        ),
+        ("a reserved key", r#"{"id": 1, "params": {"$serde_json::private::RawValue": "[1]"}}"#),
         ("a number", "17"),
         ("no method", r#"{"jsonrpc": "2.0", "id": 7}"#),
         ("another version", r#"{"jsonrpc": "1.0", "id": "seven", "method": "ping"}"#),

@@ -46,6 +46,8 @@ pub(super) enum ExceededLimit {
     BodyTime {
         limit: Duration,
     },
+    /// The values behind a reserved key cannot be counted.
+    ReservedKey,
 }
 
 /// Holds the first limit that a request exceeded.
@@ -77,6 +79,7 @@ impl ExceededLimit {
             Self::StreamsOfSession { .. } => RefusalReason::StreamsOfSession,
             Self::Memory | Self::RequestMemory { .. } => RefusalReason::Memory,
             Self::BodyTime { .. } => RefusalReason::BodyTimeout,
+            Self::ReservedKey => RefusalReason::Memory,
         }
     }
 
@@ -119,6 +122,10 @@ impl ExceededLimit {
                 ErrorCode::InvalidInput,
                 format!("the request body did not arrive within {} ms", limit.as_millis()),
             ),
+            Self::ReservedKey => ToolError::new(
+                ErrorCode::InvalidInput,
+                "the request body has a key that is reserved: $serde_json::private",
+            ),
         }
     }
 
@@ -136,7 +143,10 @@ impl ExceededLimit {
                 response.headers_mut().insert(header::RETRY_AFTER, wait);
             }
         }
-        if matches!(self, Self::BodyTime { .. } | Self::Memory | Self::RequestMemory { .. }) {
+        if matches!(
+            self,
+            Self::BodyTime { .. } | Self::Memory | Self::RequestMemory { .. } | Self::ReservedKey
+        ) {
             // The rest of the body is not read.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
+use contract::json::ReservedKeyScan;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::time::Sleep;
@@ -23,6 +24,7 @@ pub(super) struct LimitedBody {
     /// Bytes that were reserved in advance and have not arrived.
     pub(super) expected: usize,
     values: ValueCounter,
+    keys: ReservedKeyScan,
     /// Set once the body keeps its reader waiting; most bodies arrive with their headers.
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -42,6 +44,7 @@ impl LimitedBody {
             reservation,
             expected,
             values: ValueCounter::default(),
+            keys: ReservedKeyScan::default(),
             deadline: None,
         }
     }
@@ -84,6 +87,9 @@ impl HttpBody for LimitedBody {
         let added = self.reservation.lock().try_add_body(excess, values, limit);
         if let Err(shortage) = added {
             return self.fail(ExceededLimit::from_shortage(shortage, limit));
+        }
+        if self.keys.find_in(data) {
+            return self.fail(ExceededLimit::ReservedKey);
         }
         Poll::Ready(frame)
     }

@@ -5,6 +5,8 @@
 //! answers of both ways.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
 use contract::Caller;
@@ -18,7 +20,9 @@ use rmcp::model::{
     RequestMetaObject,
 };
 use rmcp::service::NotificationContext;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use tokio_util::sync::CancellationToken;
 
 use super::super::session;
@@ -77,7 +81,7 @@ struct CallMessage<'a> {
     id: RequestId,
     #[serde(borrow)]
     method: Cow<'a, str>,
-    params: CallParams,
+    params: ObjectOnly<CallParams>,
 }
 
 #[derive(Deserialize)]
@@ -90,12 +94,36 @@ struct CallParams {
     meta: Option<JsonObject>,
 }
 
+/// A value that is read from an object only. Serde also reads a struct from an array of its members.
+struct ObjectOnly<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ObjectOnly<T> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = ObjectOnly<T>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members)).map(ObjectOnly)
+            }
+        }
+
+        input.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
 impl DirectCall {
     /// Parses a message. Returns `None` for everything but a plain tool call.
     pub(in crate::transports) fn parse(message: &[u8]) -> Option<Self> {
         static METHOD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"tools/call\""));
         METHOD.find(message)?;
-        let CallMessage { jsonrpc, id, method, params } = serde_json::from_slice(message).ok()?;
+        let ObjectOnly(CallMessage { jsonrpc, id, method, params: ObjectOnly(params) }) =
+            serde_json::from_slice(message).ok()?;
         if jsonrpc != "2.0" || method != CallToolRequestMethod::VALUE {
             return None;
         }
@@ -293,6 +321,8 @@ mod tests {
             r#"{"name":"t","inputResponses":{}}"#,
             r#"{"name":"t","task":{}}"#,
             r#"{"name":"t","n\u0061me":"u"}"#,
+            r#"["t",{}]"#,
+            r#"["t",{},{}]"#,
         ] {
             assert!(parse(params).is_none(), "{params}");
         }
@@ -303,6 +333,8 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"t"}}"#,
             r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"t"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}} 1"#,
+            r#"["2.0",1,"tools/call",{"name":"t"}]"#,
+            r#"["2.0",1,"tools/call",["t",{},{}]]"#,
         ] {
             assert!(DirectCall::parse(message.as_bytes()).is_none(), "{message}");
         }

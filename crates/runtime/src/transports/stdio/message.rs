@@ -70,6 +70,12 @@ impl MessageFault {
         Self { id: Value::Null, code: ErrorCode::INVALID_REQUEST, message }
     }
 
+    /// Returns the fault of a line with a key that [`contract::json::ReservedKeyScan`] finds.
+    pub(super) fn reserved_key() -> Self {
+        let message = "the line has a key that is reserved: $serde_json::private".to_owned();
+        Self { id: Value::Null, code: ErrorCode::INVALID_REQUEST, message }
+    }
+
     fn invalid_utf8(valid: usize) -> Self {
         let message = format!("invalid UTF-8 after the first {valid} bytes");
         Self { id: Value::Null, code: ErrorCode::PARSE_ERROR, message }

@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use contract::json::has_reserved_key;
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::JsonRpcMessage;
@@ -86,6 +87,9 @@ where
             };
             match line {
                 Ok(InputLine::Whole(line)) if line.trim_ascii().is_empty() => {}
+                Ok(InputLine::Whole(line)) if has_reserved_key(line) => {
+                    return Some(Err(MessageFault::reserved_key()));
+                }
                 Ok(InputLine::Whole(line)) => {
                     let is_open = self.open.load(Ordering::Relaxed);
                     if let Some(call) = is_open.then(|| self.direct.prepare(line)).flatten() {
