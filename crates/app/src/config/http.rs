@@ -114,6 +114,7 @@ pub(super) fn build_settings(
         body_timeout: millis(http.body_timeout_ms),
         idle_timeout: millis(http.idle_timeout_ms),
         write_timeout: millis(http.write_timeout_ms),
+        hold_back: HttpLimits::default().hold_back,
         max_streams: http.max_streams.expect(COMPLETE).get(),
         max_sessions: count(limits.sessions),
         max_sessions_per_client: count(limits.sessions_per_client),

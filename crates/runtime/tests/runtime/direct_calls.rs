@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::{Caller, Constraints, ContentBlock, Contract, RawResult, ToolOutput};
-use runtime::transports::http::BearerTokens;
+use runtime::transports::http::{BearerTokens, HttpLimits};
 use runtime::transports::mcp::McpService;
 use runtime::transports::stdio::serve_streams;
 use runtime::{CallInterruption, Catalog, ElicitationBroker, Pipeline, PipelineOptions, RateClock};
@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{HttpServer, HttpSession, identity};
+use crate::http::{HttpServer, HttpSession, NEVER, identity};
 use crate::rig::{AsyncScript, Rig, ScriptedUpstream, build_contract, tools};
 use crate::stdio::stateless_request;
 
@@ -119,7 +119,11 @@ pub(crate) async fn start_server() -> HttpServer {
     let now = move || Duration::from_secs(3600 * hours.fetch_add(1, Ordering::Relaxed));
     let options = PipelineOptions { rate_clock: RateClock::new(now), ..PipelineOptions::default() };
     let rig = Rig::with_catalog(catalog, options).await;
-    HttpServer::with_rig(rig, |_| {}).await
+    HttpServer::with_rig(rig, |http| {
+        // On a busy machine, one of two answers would be sent in parts.
+        http.limits = Arc::new(HttpLimits { hold_back: NEVER, ..HttpLimits::clone(&http.limits) });
+    })
+    .await
 }
 
 /// Returns the contract of a tool whose argument clients repeat in a header, for nodes that do not read the body.

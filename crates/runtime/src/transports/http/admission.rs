@@ -82,11 +82,12 @@ async fn run_request(
         return routes.run(request).await;
     }
     let is_post = request.method() == Method::POST;
+    let hold_back = is_post.then_some(routes.app.options().limits.hold_back);
     let principal = Arc::clone(&caller.principal);
     let work = EXCEEDED_LIMIT.scope(exceeded.clone(), routes.run_mcp(caller, request));
     let response = match PRINCIPAL.scope(principal, work).await {
         McpResponse::Finished(response) => response,
-        McpResponse::FromSdk(response) => finish_response(response, is_post).await,
+        McpResponse::FromSdk(response) => finish_response(response, hold_back).await,
     };
     if !response.status().is_client_error() {
         return response;

@@ -9,6 +9,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -49,6 +50,8 @@ pub(super) struct DirectRoute {
     /// Ends all calls.
     end: CancellationToken,
     max_body_bytes: usize,
+    /// See [`super::limits::HttpLimits`].
+    hold_back: Duration,
 }
 
 /// The way of a request.
@@ -63,8 +66,9 @@ impl DirectRoute {
         sessions: Arc<OwnedSessions>,
         end: CancellationToken,
         max_body_bytes: usize,
+        hold_back: Duration,
     ) -> Self {
-        Self { service, sessions, end, max_body_bytes }
+        Self { service, sessions, end, max_body_bytes, hold_back }
     }
 
     /// Answers a request if it is a plain tool call, or resumes the stream of one.

@@ -16,6 +16,10 @@ pub struct HttpLimits {
     pub idle_timeout: Duration,
     /// Maximum time for which a client may accept no byte of a response.
     pub write_timeout: Duration,
+    /// Maximum time for which the start of an event stream is held back for its first message. Most calls finish within it,
+    /// so headers, message and end are sent together. A call whose connection breaks earlier cannot be resumed, because the
+    /// client has not received an event id.
+    pub hold_back: Duration,
     /// Maximum concurrent requests of one HTTP/2 connection.
     pub max_streams: u32,
     /// Maximum number of sessions.
@@ -40,6 +44,7 @@ impl Default for HttpLimits {
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
             write_timeout: Duration::from_secs(30),
+            hold_back: Duration::from_secs(1),
             max_streams: 100,
             max_sessions: 1024,
             max_sessions_per_client: 256,

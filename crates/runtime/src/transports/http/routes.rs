@@ -50,6 +50,7 @@ impl HttpRoutes {
             Arc::clone(&app.sessions),
             sessions.clone(),
             max_body_bytes,
+            app.options().limits.hold_back,
         );
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)

@@ -22,7 +22,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::super::owned_sessions::OpenStream;
-use super::super::response::COALESCE_TIME;
 use super::{
     CallLifetime, DirectRoute, EVENT_STREAM, InlineCall, LAST_EVENT_HEADER, RunningCall, first,
 };
@@ -181,9 +180,9 @@ impl DirectRoute {
             () = cancel.cancelled() => None,
             () = ended.cancelled() => None,
             () = self.end.cancelled() => None,
-            () = tokio::time::sleep(COALESCE_TIME) => {
+            () = tokio::time::sleep(self.hold_back) => {
                 let call = call.0.take()?;
-                let reader = calls.finish_in_background(number, call);
+                let reader = self.finish_in_background(id, calls, number, call);
                 let end = self.end.clone();
                 let events = AnswerEvents { number, reader, ended, end, _open: open };
                 return Some(events.into_response(true));
@@ -215,18 +214,25 @@ impl DirectRoute {
         let events = AnswerEvents { number, reader, ended, end, _open: open };
         Some(events.into_response(index == 0))
     }
-}
 
-impl SessionCalls {
     /// Finishes a call in a task of its own. Returns the reader of its answer.
-    fn finish_in_background(&self, number: u64, mut call: RunningCall) -> AnswerReader {
+    fn finish_in_background(
+        &self,
+        id: &SessionId,
+        calls: &Arc<SessionCalls>,
+        number: u64,
+        mut call: RunningCall,
+    ) -> AnswerReader {
         let (sender, answer) = watch::channel(None);
         let reader = AnswerReader { answer, end: call.cancel.child_token() };
-        if let Some(open) = self.open.lock().iter_mut().find(|open| open.number == number) {
+        if let Some(open) = calls.open.lock().iter_mut().find(|open| open.number == number) {
             open.reader = Some(reader.clone());
         }
+        let (sessions, id, calls) = (Arc::clone(&self.sessions), Arc::clone(id), Arc::clone(calls));
         tokio::spawn(async move {
             let answer = call.finish().await;
+            // The session is idle from now on, not since the call began.
+            sessions.touch(&id, &calls);
             let mut event = Vec::new();
             if !call.cancel.is_cancelled() {
                 write_answer_event(&mut event, number, &answer.message);
