@@ -40,7 +40,7 @@ pub use catalog::{AnswerOrigin, Catalog, CatalogEntry, CatalogError, Invoker};
 pub use elicitation::{ElicitationBroker, MAX_CARRIED_BYTES};
 pub use limits::RateClock;
 pub use local::LocalTool;
-pub use metrics::{Metrics, ServerMetrics};
+pub use metrics::{Metrics, SealMetrics, ServerMetrics};
 pub use pipeline::{Pipeline, PipelineOptions, SecretOutputMode};
 pub use policy::{ApprovalRoute, ClientPolicy, ResourceFilter, ToolFilter};
 pub use resource_catalog::{READ_RESOURCE, ResourceCatalog};

@@ -1,5 +1,6 @@
 //! Counters and histograms of all calls, exported in the OpenMetrics text format.
 
+mod audit;
 mod server;
 
 use std::fmt;
@@ -13,7 +14,10 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use store::audit::AuditCounts;
 
+use self::audit::AuditCollector;
+pub use self::audit::SealMetrics;
 pub use server::ServerMetrics;
 pub(crate) use server::{CloseReason, RefusalReason};
 
@@ -59,10 +63,12 @@ pub struct Metrics {
     in_flight: Gauge<i64, AtomicI64>,
     secrets: Family<SecretLabel, Counter>,
     server: ServerMetrics,
+    seal: SealMetrics,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Creates the metrics of a pipeline with this audit log.
+    pub(crate) fn new(audit: AuditCounts) -> Self {
         let mut registry = Registry::with_prefix("vouch");
         let calls = Family::default();
         let failures = Family::default();
@@ -81,11 +87,21 @@ impl Default for Metrics {
         let secrets = Family::default();
         registry.register("secrets", "Secrets found in replies, by rule", secrets.clone());
         let server = ServerMetrics::register(&mut registry);
-        Self { registry, calls, failures, rate_limited, durations, in_flight, secrets, server }
+        registry.register_collector(Box::new(AuditCollector { counts: audit }));
+        let seal = SealMetrics::register(&mut registry);
+        Self {
+            registry,
+            calls,
+            failures,
+            rate_limited,
+            durations,
+            in_flight,
+            secrets,
+            server,
+            seal,
+        }
     }
-}
 
-impl Metrics {
     /// Counts a call as in flight.
     pub(crate) fn record_start(&self) {
         self.in_flight.inc();
@@ -115,6 +131,11 @@ impl Metrics {
     /// Returns the metrics of the HTTP server.
     pub fn server(&self) -> &ServerMetrics {
         &self.server
+    }
+
+    /// Returns the metrics of the checkpoints of the audit log.
+    pub fn seal(&self) -> &SealMetrics {
+        &self.seal
     }
 
     pub(crate) fn in_flight(&self) -> i64 {

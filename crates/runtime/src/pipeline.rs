@@ -122,8 +122,8 @@ impl Pipeline {
         Ok(Arc::new(Self {
             live: LiveCatalog::new(catalog, options.rate_clock.clone()),
             store,
+            metrics: Metrics::new(audit.counts()),
             audit,
-            metrics: Metrics::default(),
             seal,
             refusal_records: RateLimit::per_minute(REFUSAL_RECORDS_PER_MINUTE, &options.rate_clock),
             options: RwLock::new(Arc::new(options)),

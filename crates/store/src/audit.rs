@@ -53,7 +53,7 @@ pub use self::stats::{ToolStats, compute_tool_stats};
 pub use self::verify::{
     VerificationFinding, VerificationFindingKind, VerificationReport, VerifiedLog, verify_log,
 };
-pub use self::writer::AuditLog;
+pub use self::writer::{AuditCounts, AuditLog};
 
 use std::path::Path;
 

@@ -8,6 +8,8 @@ use runtime::transports::http::{BearerTokens, CheckResult, ReadinessCheck};
 
 use crate::http::{HttpServer, fetch_summary};
 
+const TOKEN: &str = "0123456789abcdef";
+
 struct ScriptedCheck {
     result: CheckResult,
     runs: AtomicUsize,
@@ -32,7 +34,7 @@ async fn server_with(result: CheckResult) -> (HttpServer, Arc<ScriptedCheck>) {
     let check = Arc::new(ScriptedCheck { result, runs: AtomicUsize::new(0) });
     let added = Arc::clone(&check);
     let server = HttpServer::with_options(|options| {
-        options.tokens = BearerTokens::parse("ci 0123456789abcdef").unwrap();
+        options.tokens = BearerTokens::parse(&format!("ci {TOKEN}")).unwrap();
         options.readiness.push(added);
     })
     .await;
@@ -50,6 +52,41 @@ async fn readiness_needs_no_token_and_reports_each_check() {
         assert!(server.metrics().contains(&format!("vouch_ready{{check=\"disk\"}} {is_ok}")));
     }
     insta::assert_snapshot!(log.join("\n"));
+}
+
+/// A collector that never asks `/readyz` sees the truth too.
+#[tokio::test]
+async fn metrics_contain_the_results_of_the_checks() {
+    for result in [CheckResult::Ok, CheckResult::Failed("full")] {
+        let (server, check) = server_with(result).await;
+        let text = server.get("/metrics").bearer_auth(TOKEN).send().await.unwrap();
+        let text = text.text().await.unwrap();
+        let is_ok = u8::from(result == CheckResult::Ok);
+        assert!(text.contains(&format!("vouch_ready{{check=\"disk\"}} {is_ok}")), "{text}");
+        assert!(text.contains("vouch_ready{check=\"audit\"} 1"), "{text}");
+        assert_eq!(check.runs.load(Ordering::Relaxed), 1);
+        // Nobody runs the checks without a token.
+        assert_eq!(server.get("/metrics").send().await.unwrap().status(), 401);
+    }
+}
+
+/// The audit log has a record of each call, and its failures are counted.
+#[tokio::test]
+async fn metrics_describe_the_audit_log() {
+    let (server, _) = server_with(CheckResult::Ok).await;
+    let text = server.metrics();
+    for metric in [
+        "vouch_audit_records_total 0",
+        "vouch_audit_failures_total 0",
+        "vouch_audit_lost_records_total 0",
+        "vouch_audit_pending_records 0",
+        "vouch_audit_sealed_seq 0",
+        "vouch_audit_sealed_timestamp_seconds 0",
+        "vouch_audit_undelivered_checkpoints 0",
+        "vouch_audit_seal_failures_total 0",
+    ] {
+        assert!(text.lines().any(|line| line == metric), "{metric} is not in {text}");
+    }
 }
 
 #[tokio::test]

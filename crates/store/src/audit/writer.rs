@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,8 @@ impl AuditLog {
             queue: Mutex::default(),
             wake: Condvar::new(),
             healthy: AtomicBool::new(true),
+            written: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
             key: RwLock::new(file.current_key().clone()),
         });
         let writer = AuditWriter { shared: shared.clone(), file, unsynced_since: None };
@@ -100,6 +102,11 @@ impl AuditLog {
         queue.items.len() + queue.in_flight
     }
 
+    /// Returns the counts of this log, for metrics.
+    pub fn counts(&self) -> AuditCounts {
+        AuditCounts { shared: Arc::clone(&self.shared) }
+    }
+
     async fn push_and_wait(&self, entry: Option<AuditEntry>) -> Result<(), StoreError> {
         let (ack, acknowledged) = oneshot::channel();
         self.shared.push_item(QueueItem::new(entry, Some(ack)));
@@ -121,11 +128,44 @@ impl Drop for AuditLog {
     }
 }
 
+/// What this process has written to its audit log. It stays readable after the log is closed.
+#[derive(Clone)]
+pub struct AuditCounts {
+    shared: Arc<SharedQueue>,
+}
+
+impl AuditCounts {
+    /// Returns the number of records that were written, without events about the log itself.
+    pub fn records(&self) -> u64 {
+        self.shared.written.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often a write or a sync failed.
+    pub fn failures(&self) -> u64 {
+        self.shared.failures.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of records that wait in memory.
+    pub fn pending(&self) -> u64 {
+        let queue = self.shared.queue.lock();
+        (queue.items.len() + queue.in_flight) as u64
+    }
+
+    /// Returns the number of records that were dropped because too many waited.
+    pub fn lost(&self) -> u64 {
+        self.shared.queue.lock().dropped
+    }
+}
+
 /// State shared by [`AuditLog`] and its writer thread.
 struct SharedQueue {
     queue: Mutex<RecordQueue>,
     wake: Condvar,
     healthy: AtomicBool,
+    /// Number of records that were written.
+    written: AtomicU64,
+    /// Number of writes and syncs that failed.
+    failures: AtomicU64,
     /// The current key, for digests of arguments.
     key: RwLock<ChainKey>,
 }
@@ -135,6 +175,8 @@ struct RecordQueue {
     items: VecDeque<QueueItem>,
     /// Number of records dropped from the front since the last successful write.
     lost: u64,
+    /// Number of records dropped since the start.
+    dropped: u64,
     in_flight: usize,
     /// True if a caller waits for an acknowledgement, so the batch is written at once.
     urgent: bool,
@@ -182,7 +224,9 @@ impl RecordQueue {
     fn drop_oldest(&mut self) {
         while self.items.len() > QUEUE_LIMIT {
             let dropped = self.items.pop_front();
-            self.lost += u64::from(dropped.is_some_and(|item| item.entry.is_some()));
+            let count = u64::from(dropped.is_some_and(|item| item.entry.is_some()));
+            self.lost += count;
+            self.dropped += count;
         }
     }
 }
@@ -235,6 +279,8 @@ impl AuditWriter {
             Ok(()) => {
                 self.unsynced_since.get_or_insert_with(Instant::now);
                 self.shared.queue.lock().in_flight = 0;
+                let records = batch.items.iter().filter(|item| item.entry.is_some()).count();
+                self.shared.written.fetch_add(records as u64, Ordering::Relaxed);
                 self.adopt_key();
                 self.acknowledge_batch(&mut batch);
                 true
@@ -345,6 +391,7 @@ impl AuditWriter {
     }
 
     fn report_failure(&self, error: &IoError) {
+        self.shared.failures.fetch_add(1, Ordering::Relaxed);
         if self.shared.healthy.swap(false, Ordering::Relaxed) {
             let cause = std::error::Error::source(error).map(ToString::to_string);
             tracing::error!(%error, cause, "failed to write audit log; records are buffered in memory");

@@ -159,6 +159,8 @@ async fn dropped_record_is_reported_to_its_caller() {
     assert!(matches!(error, StoreError::AuditRecordDropped), "{error}");
     // A caller that only waits takes no place of a record.
     assert_eq!(log.pending_count(), 65_537);
+    let counts = log.counts();
+    assert_eq!((counts.pending(), counts.lost(), counts.records()), (65_537, 1, 0));
     let flush = log.flush();
     let mut flush = std::pin::pin!(flush);
     let first = std::future::poll_fn(|context| {
@@ -170,6 +172,32 @@ async fn dropped_record_is_reported_to_its_caller() {
     let report = verify(&path).unwrap();
     assert_eq!((report.notes.len(), report.notes[0].count), (1, 1), "{:?}", messages(&report));
     assert_eq!(report.lines, 1 + 1 + 1 + 65_536);
+    assert_eq!((counts.pending(), counts.lost(), counts.records()), (0, 1, 1 + 65_536));
+}
+
+/// What an operator sees of the log. The counts are those of this process.
+#[tokio::test]
+async fn records_and_failures_are_counted() {
+    let temp = TempDir::new().unwrap();
+    let (disk, _, log) = open_simulated(&temp);
+    let counts = log.counts();
+    assert_eq!((counts.records(), counts.failures()), (0, 0));
+    for n in 0..3 {
+        log.append_durable(call_record(n)).await.unwrap();
+    }
+    log.flush().await.unwrap();
+    assert_eq!((counts.records(), counts.failures()), (3, 0));
+    disk.plan_fault(disk.operations().len(), DiskFault::Full(0));
+    log.append_durable(call_record(3)).await.unwrap_err();
+    assert_eq!(counts.records(), 3);
+    assert!(counts.failures() > 0);
+    disk.make_room();
+    log.flush().await.unwrap();
+    let failures = counts.failures();
+    log.append_intent(intent_record("written", call_record(4).time)).await.unwrap();
+    assert_eq!((counts.records(), counts.failures()), (5, failures));
+    drop(log);
+    assert_eq!(counts.records(), 5);
 }
 
 /// A call whose intent cannot be written does not run, so the intent is not written later.

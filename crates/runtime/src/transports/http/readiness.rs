@@ -55,6 +55,11 @@ struct ReadinessReport {
 }
 
 impl Readiness {
+    /// Updates the metrics of the checks.
+    pub(super) async fn refresh_metrics(&self, app: &HttpApp) {
+        self.report(app).await;
+    }
+
     /// Returns the results, from a moment ago or new. Concurrent requests share one run.
     async fn report(&self, app: &HttpApp) -> ReadinessReport {
         let mut last = self.last.lock().await;
@@ -62,14 +67,14 @@ impl Readiness {
             return report.clone();
         }
         let options = app.options();
-        let own = [
-            run_check("audit", check_audit(&app.pipeline)).await,
-            run_check("store", check_store(&app.pipeline)).await,
-        ];
-        let mut results = Vec::from(own);
-        for check in &options.readiness {
-            results.push(run_check(check.name(), check.check()).await);
-        }
+        let others = options.readiness.iter().map(|check| run_check(check.name(), check.check()));
+        // At once, so that together they take no longer than one of them may.
+        let (audit, store, others) = tokio::join!(
+            run_check("audit", check_audit(&app.pipeline)),
+            run_check("store", check_store(&app.pipeline)),
+            futures::future::join_all(others),
+        );
+        let results: Vec<_> = [audit, store].into_iter().chain(others).collect();
         let metrics = app.pipeline.metrics().server();
         for (name, result) in &results {
             metrics.set_readiness(name, *result == CheckResult::Ok);

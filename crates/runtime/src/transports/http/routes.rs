@@ -128,6 +128,7 @@ async fn get_metrics(
         let message = "metrics list every tool, and this client may not call all of them";
         return rest::error_response(&ToolError::new(ErrorCode::AccessDenied, message));
     }
+    app.readiness.refresh_metrics(&app).await;
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     match app.pipeline.metrics().render() {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
