@@ -7,7 +7,7 @@
 //!               {"seq":4,…,"call":"3f9a…","prev":…}               its outcome
 //! audit.head    sequence number and hash of the last line, under the key: reveals lines removed from the end
 //! audit.000001.jsonl …                                            closed files; the chain continues in the next one
-//! <key folder>  keys.json, mark                                   outside the project and this folder
+//! <key folder>  keys.json, mark, files of `checkpoint`            outside the project and this folder
 //! ```
 //!
 //! Any number of processes append to one log, and any of them may be killed at any time. A batch of lines is one write
@@ -37,8 +37,9 @@ mod verify;
 mod writer;
 
 pub use self::checkpoint::{
-    Checkpoint, CheckpointEvidence, CheckpointKey, CheckpointSigner, CheckpointSummary,
-    CheckpointTip, SignedCheckpoint, append_checkpoint, read_checkpoints, read_log_length,
+    Checkpoint, CheckpointEvidence, CheckpointKey, CheckpointQueue, CheckpointSigner,
+    CheckpointSummary, CheckpointTip, DeliveryLock, SignedCheckpoint, append_checkpoint,
+    read_checkpoints, read_log_growth,
     verify_checkpoints,
 };
 pub use self::export::OtlpWriter;

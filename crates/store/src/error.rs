@@ -72,6 +72,9 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
 
+    #[error("failed to seal {}: no audit lines there", path.display())]
+    NothingToSeal { path: PathBuf },
+
     #[error("unknown approval \"{id}\"")]
     UnknownApproval { id: String },
 
@@ -201,6 +204,9 @@ impl StoreError {
                 Some("approve it as another user or token, with `vouch approvals approve`")
             }
             Self::AuditKey(error) => error.hint(),
+            Self::NothingToSeal { .. } => Some(
+                "name the `audit.jsonl` in the state directory of a project: `vouch doctor` shows it",
+            ),
             Self::ApprovalAlreadyDecided { .. }
             | Self::RandomSource(_)
             | Self::Closed

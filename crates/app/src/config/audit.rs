@@ -1,5 +1,6 @@
 //! The `[audit]` table: the place of the keys, rotation and retention of the log, and signed checkpoints.
 
+use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +38,7 @@ struct SealLayer {
     to: Option<Vec<String>>,
     every_minutes: Option<NonZeroU32>,
     every_bytes: Option<NonZeroU64>,
+    logs: Option<Vec<PathBuf>>,
     key_file: Option<PathBuf>,
 }
 
@@ -55,6 +57,8 @@ pub struct SealSettings {
     pub to: Vec<SealTarget>,
     pub(crate) every: Duration,
     pub(crate) every_bytes: Option<u64>,
+    /// Logs of other projects that a checkpoint names too.
+    pub(crate) logs: Vec<PathBuf>,
     /// File of the signing key, if it is not in the key folder.
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -66,6 +70,15 @@ pub enum SealTarget {
     Path(PathBuf),
     /// An HTTP endpoint, to which each checkpoint is posted.
     Url(EndpointUrl),
+}
+
+impl fmt::Display for SealTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => path.display().fmt(f),
+            Self::Url(url) => f.write_str(&url.0),
+        }
+    }
 }
 
 impl SealTarget {
@@ -94,6 +107,7 @@ impl AuditLayer {
                 to: self.seal.to.or(lower.seal.to),
                 every_minutes: self.seal.every_minutes.or(lower.seal.every_minutes),
                 every_bytes: self.seal.every_bytes.or(lower.seal.every_bytes),
+                logs: self.seal.logs.or(lower.seal.logs),
                 key_file: self.seal.key_file.or(lower.seal.key_file),
             },
         }
@@ -142,6 +156,12 @@ impl AuditLayer {
                 to: to.collect::<Result<_, _>>()?,
                 every: Duration::from_secs(60) * seal.every_minutes.expect(COMPLETE).get(),
                 every_bytes: seal.every_bytes.map(NonZeroU64::get),
+                logs: seal
+                    .logs
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|log| place.root.join(log))
+                    .collect(),
                 key_file: outside(&[TABLE, "seal", "key_file"], seal.key_file)?,
             },
         })

@@ -99,7 +99,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("clients", &["*"]),
     ("clients.*", &["tools", "resources", "approve"]),
     ("audit", &["key_file", "max_file_bytes", "max_file_days", "keep_files", "keep_days", "seal"]),
-    ("audit.seal", &["to", "every_minutes", "every_bytes", "key_file"]),
+    ("audit.seal", &["to", "every_minutes", "every_bytes", "logs", "key_file"]),
     ("ask", &["forbid", "provider", "base_url", "model", "api_key_env"]),
 ];
 

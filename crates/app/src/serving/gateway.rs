@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::readiness::{ConfigurationCheck, UpstreamCheck};
 use super::reload::{ConfigReloader, warn_about_restart};
 use super::{ServeOptions, ServerSignals, open_transport};
-use crate::audit_seal::seal_on_schedule;
+use crate::audit_seal::{SealPlan, seal_on_schedule};
 use crate::config::Settings;
 use crate::context::AppContext;
 use crate::failure::{Failure, Result};
@@ -60,6 +60,7 @@ pub async fn serve_gateway(
         settings: Arc::clone(settings),
         gateway: Arc::clone(&gateway),
     });
+    let (seal_changes, seal_plans) = watch::channel(SealPlan::from_settings(settings));
     let served = async {
         upstreams::check_against_tools(app, settings, &gateway, &pipeline.catalog())?;
         if let Some(pack) = context {
@@ -89,6 +90,7 @@ pub async fn serve_gateway(
             gateway.keep_current(pipeline);
             *current.write() = (Arc::clone(&gateway), required_upstreams(&new));
             warn_about_restart(settings, &new);
+            seal_changes.send_replace(SealPlan::reload(settings, &new));
             changes.send_replace(CurrentGateway { settings: new, gateway });
             before.retire().await;
             Ok(())
@@ -111,7 +113,8 @@ pub async fn serve_gateway(
         let _ = tokio::time::timeout(CLOSE_LIMIT, gateway.close()).await;
         served
     };
-    tokio::join!(serve, seal_on_schedule(settings, sealing.clone())).0
+    let metrics = pipeline.metrics().seal().clone();
+    tokio::join!(serve, seal_on_schedule(seal_plans, metrics, sealing.clone())).0
 }
 
 /// Creates the gateway for new settings and lists the tools of its upstreams. An error leaves the previous one as it is.

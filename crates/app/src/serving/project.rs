@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use runtime::Catalog;
 use runtime::transports::http::ReadinessCheck;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::readiness::ConfigurationCheck;
 use super::reload::{ConfigReloader, warn_about_restart};
 use super::{ServeOptions, ServerSignals, open_transport};
-use crate::audit_seal::seal_on_schedule;
+use crate::audit_seal::{SealPlan, seal_on_schedule};
 use crate::campaign::server_campaigns::ServerCampaigns;
 use crate::config::Settings;
 use crate::failure::Result;
@@ -42,6 +43,7 @@ pub async fn serve_project(
     let checks: [Arc<dyn ReadinessCheck>; 1] = [Arc::clone(&configuration) as _];
     let transport =
         open_transport(settings, stdio, pipeline, welcome, &checks, configuration).await?;
+    let (seal_changes, seal_plans) = watch::channel(SealPlan::from_settings(settings));
     let served = transport.serve(signals, async |live| {
         let new = reloader.load()?;
         let (catalog, options) = project.build_parts(&new)?;
@@ -49,6 +51,7 @@ pub async fn serve_project(
         live.apply(&new, options, &checks)?;
         pipeline.publish(catalog);
         warn_about_restart(settings, &new);
+        seal_changes.send_replace(SealPlan::reload(settings, &new));
         Ok(())
     });
     let sealing = CancellationToken::new();
@@ -59,7 +62,8 @@ pub async fn serve_project(
         sealing.cancel();
         served
     };
-    tokio::join!(serve, seal_on_schedule(settings, sealing.clone())).0
+    let metrics = pipeline.metrics().seal().clone();
+    tokio::join!(serve, seal_on_schedule(seal_plans, metrics, sealing.clone())).0
 }
 
 /// Checks the rules against the tools. Rules may concern tools of upstreams and of other packs, which are unknown here.

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
-use crate::support::{Project, with_filters};
+use crate::operating::get;
+use crate::support::{Project, wait_until, with_filters};
 
 fn project() -> Project {
     with_calls(Project::new())
@@ -167,6 +168,91 @@ fn seals_on_schedule_while_serving() {
         project.run_json(&["audit", "verify", "--against", path.to_str().unwrap(), "--json"]);
     assert_eq!(report["ok"], true, "{report}");
     assert_eq!(report["checkpoints"]["provenThrough"], report["lastSeq"]);
+}
+
+/// A target that fails for a while gets everything later, so that its checkpoints have no gap.
+#[test]
+fn failed_delivery_is_repeated_with_the_next_checkpoint() {
+    let project = project();
+    let folder = project.home.join("mounted");
+    let (away, here) = (folder.join("away.jsonl"), project.home.join("here.jsonl"));
+    let [to, other] = [&away, &here].map(|path| path.to_str().unwrap());
+    let seal = ["audit", "seal", "--to", to, "--to", other];
+    let text = project.run_text(&seal);
+    assert!(text.starts_with("exit: 3"), "{text}");
+    assert!(text.contains("checkpoint 1 written to") && text.contains("here.jsonl"), "{text}");
+    assert!(text.contains("failed to write checkpoint to") && text.contains("is kept"), "{text}");
+    std::fs::create_dir(&folder).unwrap();
+    let text = project.run_text(&seal);
+    assert!(text.starts_with("exit: 0"), "{text}");
+    assert!(text.contains("checkpoints 1 to 2 written to"), "{text}");
+    assert!(text.contains("checkpoint 2 written to"), "{text}");
+    let delivered = std::fs::read_to_string(&away).unwrap();
+    assert_eq!(delivered, std::fs::read_to_string(&here).unwrap());
+    let text = project.run_text(&["audit", "verify", "--against", to]);
+    assert!(text.starts_with("exit: 0") && text.contains("by 2 checkpoints"), "{text}");
+}
+
+/// A checkpoint is not made of a log that is not there, and takes no number.
+#[test]
+fn missing_log_is_not_sealed() {
+    let project = Project::new();
+    let text = project.run_text(&["audit", "seal"]);
+    assert!(text.starts_with("exit: 3") && text.contains("no calls recorded yet"), "{text}");
+    let project = self::project();
+    for log in ["/nonexistent/audit.jsonl", "a.txt"] {
+        let text = project.run_text(&["audit", "seal", "--log", log]);
+        assert!(text.starts_with("exit: 3") && text.contains("no audit lines there"), "{text}");
+        assert!(text.contains("hint:"), "{text}");
+    }
+    assert_eq!(project.run_json(&["audit", "seal", "--json"])["checkpoint"]["number"], 1);
+    // The log was removed.
+    for file in ["audit.jsonl", "audit.head"] {
+        std::fs::remove_file(project.state().join(file)).unwrap();
+    }
+    let text = project.run_text(&["audit", "seal"]);
+    assert!(text.starts_with("exit: 3") && text.contains("no audit lines there"), "{text}");
+}
+
+/// The endpoint of the last checkpoint accepts the connection and never answers.
+#[test]
+fn hanging_endpoint_does_not_keep_the_server_alive() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let seal = format!("[audit.seal]\nto = [\"http://{address}/in\", \"../checkpoints.jsonl\"]\n");
+    let project = project().with("vouch.toml", &seal);
+    let server = project.start_server(&[]);
+    server.signal(rustix::process::Signal::TERM);
+    let (status, log) = server.wait();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("is not delivered everywhere yet"), "{log}");
+    let path = project.root.join("../checkpoints.jsonl");
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1);
+    drop(listener);
+    // The next one is not lost either.
+    let text = project.run_text(&["audit", "seal"]);
+    assert!(text.starts_with("exit: 3") && text.contains("failed to send checkpoint 1"), "{text}");
+}
+
+#[test]
+fn server_shows_what_is_sealed_and_what_waits() {
+    let seal = "[audit.seal]\nto = [\"../missing/checkpoints.jsonl\", \"../checkpoints.jsonl\"]\n";
+    let project = project().with("vouch.toml", seal);
+    let server = project.start_server(&[]);
+    // A refused request would leave a record, so only the right token is used.
+    let has = |line: &str| {
+        get(server.address, "/metrics", &server.token).1.lines().any(|found| found == line)
+    };
+    let shows = |line: &str| wait_until(line, || has(line));
+    assert_eq!(server.call("hello", &json!({})).0, 200);
+    shows("vouch_audit_records_total 1");
+    shows("vouch_audit_undelivered_checkpoints 0");
+    assert!(has("vouch_audit_sealed_seq 0"));
+    let text = project.run_text(&["audit", "seal"]);
+    assert!(text.starts_with("exit: 3"), "{text}");
+    shows("vouch_audit_sealed_seq 6");
+    shows("vouch_audit_undelivered_checkpoints 1");
+    assert!(!has("vouch_audit_sealed_timestamp_seconds 0"));
 }
 
 #[test]

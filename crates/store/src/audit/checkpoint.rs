@@ -9,11 +9,14 @@
 //! A checkpoint needs no key of the log to be checked: `sha256` is the hash of the first `bytes` bytes of the file, and the
 //! first line of that file contains the hash of the file before it. One checkpoint may name several logs.
 //!
-//! `seal` creates checkpoints, `proof` compares logs with them, `retention` decides which files may be missing.
+//! `seal` creates checkpoints from what `tip` finds, `queue` keeps them until each target has them, `proof` compares logs
+//! with them, `retention` decides which files may be missing.
 
 mod proof;
+mod queue;
 mod retention;
 mod seal;
+mod tip;
 
 use std::fmt;
 use std::io;
@@ -29,7 +32,9 @@ use super::chain::{self, Hash};
 use crate::{IoError, StoreError, hex};
 
 pub use self::proof::{CheckpointEvidence, CheckpointSummary, verify_checkpoints};
-pub use self::seal::{CheckpointSigner, append_checkpoint, read_log_length};
+pub use self::queue::{CheckpointQueue, DeliveryLock};
+pub use self::seal::{CheckpointSigner, append_checkpoint};
+pub use self::tip::read_log_growth;
 
 const VERSION: u32 = 1;
 /// Prefix of the signed text, so that a signature cannot be used for anything else.

@@ -23,6 +23,7 @@ mod reading;
 mod repair;
 mod retention;
 mod rotation;
+mod sealing;
 mod state_dir;
 mod support;
 mod tampering;

@@ -97,7 +97,7 @@ pub(super) fn describe_setting(path: &[&str], value: &Value) -> FolderPower {
         ["server", "host" | "allowed_hosts" | "allowed_origins"] => PowerKind::Listen,
         ["server", "token_file"]
         | ["audit", "key_file"]
-        | ["audit", "seal", "key_file"]
+        | ["audit", "seal", "key_file" | "logs"]
         | ["http", "tls_cert" | "tls_key"]
         | ["state" | "memory", "folder"]
         | ["gateway", "contracts" | "lock"]

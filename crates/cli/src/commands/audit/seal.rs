@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use app::audit_seal::{create_checkpoint, deliver_checkpoint, load_public_key};
+use app::audit_seal::{AuditSealer, load_public_key};
 use app::config::{SealTarget, Settings};
+use app::project::{audit_key_location, audit_log_path};
 use serde_json::json;
 
 use crate::commands::{CommandContext, JsonOutputArgs};
 use crate::exit::ExitStatus;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, Result, print_failure};
 use crate::ui::GOOD;
 
 /// Sign a checkpoint of the log, to keep elsewhere
@@ -62,21 +63,39 @@ pub(super) fn run_seal(
     if targets.is_empty() {
         targets.clone_from(&settings.audit.seal.to);
     }
-    let checkpoint = create_checkpoint(settings, &args.log)?;
-    if checkpoint.checkpoint.chains.is_empty() {
+    let log = audit_log_path(settings);
+    // Keys are created with the log, so with them it was removed.
+    if !log.exists() && !audit_key_location(settings).key_file().exists() {
         return Err(Failure::new("no calls recorded yet, so there is nothing to seal"));
     }
-    let mut delivered = vec![];
-    for target in &targets {
-        delivered.push(ctx.block_on(deliver_checkpoint(settings, &checkpoint, target))?);
-    }
+    let logs: Vec<_> = args.log.iter().map(|log| here.join(log)).collect();
+    let sealer = AuditSealer::from_settings(settings).with_logs(&logs).with_targets(&targets);
+    let checkpoint = sealer.create_checkpoint()?;
+    let number = checkpoint.checkpoint.number;
     if args.format.json || targets.is_empty() {
         writeln!(out, "{}", checkpoint.to_line())?;
-        return Ok(ExitStatus::Success);
     }
-    let number = checkpoint.checkpoint.number;
-    for delivery in delivered {
-        writeln!(out, "{GOOD}ok{GOOD:#}    checkpoint {number} written to {}", delivery.target)?;
+    let mut failures = vec![];
+    for delivery in ctx.block_on(sealer.deliver(&targets))? {
+        let target = delivery.target;
+        match delivery.result {
+            Ok(_) if args.format.json => {}
+            Ok(0 | 1) => {
+                writeln!(out, "{GOOD}ok{GOOD:#}    checkpoint {number} written to {target}")?;
+            }
+            Ok(count) => {
+                let first = number.saturating_sub(count as u64 - 1);
+                writeln!(
+                    out,
+                    "{GOOD}ok{GOOD:#}    checkpoints {first} to {number} written to {target}"
+                )?;
+            }
+            Err(failure) => failures.push(failure),
+        }
     }
-    Ok(ExitStatus::Success)
+    let Some(failure) = failures.pop() else { return Ok(ExitStatus::Success) };
+    failures.iter().for_each(|failure| print_failure(ctx.ui, failure));
+    Err(failure.with_hint(
+        "the checkpoint is kept: run `vouch audit seal` again, which delivers what is missing first",
+    ))
 }

@@ -1,29 +1,29 @@
-//! Creates checkpoints: reads the ends of logs, signs them, and remembers the last checkpoint.
+//! Creates checkpoints: reads the ends of logs, signs them, and stores them for delivery.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use disk::Disk;
+use disk::{Disk, SystemDisk};
 use ed25519_dalek::{Signer, SigningKey};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::queue::{CheckpointQueue, SealLock, create_folder};
+use super::tip::read_tip;
+pub(super) use super::tip::{chain_of, read_line_at};
 use super::{Checkpoint, CheckpointKey, CheckpointTip, SignedCheckpoint, VERSION, signed_text};
 use crate::audit::keyring::{AuditKeyError, AuditKeyLocation};
-use crate::audit::line_reader::{LineReader, find_last_lines};
-use crate::audit::log_files::{hash_file, list_closed};
-use crate::audit::record::{AuditEntry, AuditLogEvent, AuditRecord};
+use crate::files::FileWriter;
 use crate::private_file::{PrivateFileError, read_private_file};
-use crate::{IoError, StoreError, files, hex, private_file, random};
+use crate::{IoError, StoreError, hex, private_file, random};
 
 const KEY_FILE_NAME: &str = "seal-key.json";
-const LAST_NAME: &str = "last-checkpoint.json";
 
-/// The signing key of checkpoints, and the last checkpoint that it signed. The key does not print.
+/// The signing key of checkpoints. It does not print.
 pub struct CheckpointSigner {
     key: SigningKey,
-    last: PathBuf,
+    location: AuditKeyLocation,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -40,10 +40,19 @@ impl CheckpointSigner {
         location: &AuditKeyLocation,
         key_file: Option<&Path>,
     ) -> Result<Self, StoreError> {
+        Self::open_or_create_on_disk(location, key_file, &SystemDisk)
+    }
+
+    /// Opens the signing key like [`CheckpointSigner::open_or_create`], on this disk.
+    pub fn open_or_create_on_disk(
+        location: &AuditKeyLocation,
+        key_file: Option<&Path>,
+        disk: &dyn Disk,
+    ) -> Result<Self, StoreError> {
         if let Some(signer) = Self::open(location, key_file)? {
             return Ok(signer);
         }
-        location.create_folder()?;
+        create_folder(location.folder(), disk)?;
         let path = signer_path(location, key_file);
         let file = SignerFile {
             version: VERSION,
@@ -51,7 +60,8 @@ impl CheckpointSigner {
             key: hex::encode(&random::generate_key()?),
         };
         let text = serde_json::to_string_pretty(&file).expect("strings serialize") + "\n";
-        files::create_private_file(&path, text.as_bytes())
+        FileWriter::new(disk)
+            .create_private_file(&path, text.as_bytes())
             .map_err(|source| StoreError::from_io("create", &path, source))?;
         let why = "the file disappeared while it was read".to_owned();
         Self::open(location, key_file)?.ok_or(AuditKeyError::Invalid { path, why }.into())
@@ -77,8 +87,8 @@ impl CheckpointSigner {
             file.filter(|file| file.version == VERSION).and_then(|it| hex::decode(&it.key));
         let why = || "not a signing key".to_owned();
         let secret = secret.ok_or_else(|| AuditKeyError::Invalid { path, why: why() })?;
-        let last = location.folder().join(LAST_NAME);
-        Ok(Some(Self { key: SigningKey::from_bytes(&secret), last }))
+        let key = SigningKey::from_bytes(&secret);
+        Ok(Some(Self { key, location: location.clone() }))
     }
 
     /// Returns the public key.
@@ -86,15 +96,44 @@ impl CheckpointSigner {
         CheckpointKey(self.key.verifying_key())
     }
 
-    /// Signs a checkpoint of these logs, and remembers it. Logs without lines are left out.
+    /// Signs a checkpoint of these logs, and stores it for delivery. Errors if one of them is missing or has no lines.
+    ///
+    /// One process seals at a time, so that the next checkpoint follows this one.
     pub fn seal(&self, logs: &[PathBuf], disk: &dyn Disk) -> Result<SignedCheckpoint, StoreError> {
-        let mut chains = vec![];
-        for log in logs {
-            let tip = read_tip(log, disk)
-                .map_err(|source| IoError::new("read audit log", log, source))?;
-            chains.extend(tip);
+        let queue = CheckpointQueue::new(&self.location, disk);
+        let lock = queue.lock_sealing()?;
+        let chains = logs.iter().map(|log| require_tip(log, disk)).collect::<Result<_, _>>()?;
+        self.sign(&queue, &lock, chains)
+    }
+
+    /// Signs a checkpoint like [`CheckpointSigner::seal`]. Other logs that cannot be sealed are left out; their errors are
+    /// returned too.
+    pub fn seal_readable(
+        &self,
+        log: &Path,
+        others: &[PathBuf],
+        disk: &dyn Disk,
+    ) -> Result<(SignedCheckpoint, Vec<StoreError>), StoreError> {
+        let queue = CheckpointQueue::new(&self.location, disk);
+        let lock = queue.lock_sealing()?;
+        let mut chains = vec![require_tip(log, disk)?];
+        let mut left_out = vec![];
+        for other in others {
+            match require_tip(other, disk) {
+                Ok(tip) => chains.push(tip),
+                Err(error) => left_out.push(error),
+            }
         }
-        let before = self.read_last()?;
+        Ok((self.sign(&queue, &lock, chains)?, left_out))
+    }
+
+    fn sign(
+        &self,
+        queue: &CheckpointQueue<'_>,
+        lock: &SealLock,
+        chains: Vec<CheckpointTip>,
+    ) -> Result<SignedCheckpoint, StoreError> {
+        let before = queue.read_last()?;
         let checkpoint = Checkpoint {
             version: VERSION,
             number: before.as_ref().map_or(1, |last| last.checkpoint.number + 1),
@@ -108,75 +147,18 @@ impl CheckpointSigner {
             signature: hex::encode(&signature.to_bytes()),
             checkpoint,
         };
-        let text = format!("{}\n", signed.to_line());
-        files::replace_private_file(&self.last, text.as_bytes())
-            .map_err(|source| StoreError::from_io("write", &self.last, source))?;
+        queue.push(lock, &signed)?;
         Ok(signed)
     }
+}
 
-    fn read_last(&self) -> Result<Option<SignedCheckpoint>, StoreError> {
-        match std::fs::read_to_string(&self.last) {
-            // A file that was changed is not continued; the gap in the numbers is found later.
-            Ok(text) => Ok(serde_json::from_str(&text).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::from_io("read", &self.last, error)),
-        }
-    }
+fn require_tip(log: &Path, disk: &dyn Disk) -> Result<CheckpointTip, StoreError> {
+    let tip = read_tip(log, disk).map_err(|source| IoError::new("read audit log", log, source))?;
+    tip.ok_or_else(|| StoreError::NothingToSeal { path: log.to_owned() })
 }
 
 fn signer_path(location: &AuditKeyLocation, key_file: Option<&Path>) -> PathBuf {
     key_file.map_or_else(|| location.folder().join(KEY_FILE_NAME), Path::to_owned)
-}
-
-/// Returns the number of bytes in the current file of a log; 0 if it does not exist.
-pub fn read_log_length(log: &Path) -> u64 {
-    log.metadata().map_or(0, |metadata| metadata.len())
-}
-
-/// Returns the end of a log, after its lines were synced; `None` if it has no lines.
-fn read_tip(log: &Path, disk: &dyn Disk) -> io::Result<Option<CheckpointTip>> {
-    let file = match private_file::read_options().open(log) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
-    };
-    file.lock_shared()?;
-    let snapshot = list_closed(log).and_then(|closed| Ok((closed, file.metadata()?.len())));
-    file.unlock()?;
-    let (closed, length) = snapshot?;
-    // A line that a power failure can still remove must not be in a checkpoint.
-    disk.sync_data(&file)?;
-    let bytes = find_last_lines(&file, length, 0)?;
-    let number = closed.last().map_or(1, |last| last + 1);
-    let first = read_line_at(&file, 0, bytes)?;
-    let last = read_line_at(&file, find_last_lines(&file, bytes, 1)?, bytes)?;
-    let Some((first, last)) = first.zip(last) else { return Ok(None) };
-    io::Seek::rewind(&mut &file)?;
-    let sha256 = hash_file(file, bytes)?;
-    let chain = chain_of(&first).unwrap_or_default();
-    Ok(Some(CheckpointTip { chain, seq: last.seq, file: number, bytes, sha256 }))
-}
-
-/// Returns the id of the chain that the first line of a file names.
-pub(super) fn chain_of(first: &AuditRecord) -> Option<String> {
-    match &first.entry {
-        AuditEntry::Event {
-            event: AuditLogEvent::Chain { chain, .. } | AuditLogEvent::File { chain, .. },
-            ..
-        } => Some(chain.clone()),
-        _ => None,
-    }
-}
-
-/// Returns the record at an offset of a file.
-pub(super) fn read_line_at(
-    mut file: &File,
-    start: u64,
-    end: u64,
-) -> io::Result<Option<AuditRecord>> {
-    io::Seek::seek(&mut file, io::SeekFrom::Start(start))?;
-    let source = io::BufReader::new(io::Read::take(file, end - start));
-    let mut reader = LineReader::new(source);
-    Ok(reader.next_line()?.and_then(|line| AuditRecord::parse(line.bytes)))
 }
 
 /// Appends a checkpoint to a file, or writes it to a new file in an existing folder. Returns the written file.
