@@ -86,6 +86,11 @@ pub(super) fn warn_about_restart(before: &Settings, after: &Settings) {
         "secrets.deny, secrets.allow",
         before.secrets.deny == after.secrets.deny && before.secrets.allow == after.secrets.allow,
     );
+    compare("audit.key_file", before.audit.keys.key_file() == after.audit.keys.key_file());
+    compare(
+        "audit.max_file_bytes, audit.max_file_days, audit.keep_files, audit.keep_days",
+        before.audit.rotation == after.audit.rotation,
+    );
     compare("context", format!("{:?}", before.context) == format!("{:?}", after.context));
     compare("campaign", before.campaign.targets == after.campaign.targets);
     if !changed.is_empty() {

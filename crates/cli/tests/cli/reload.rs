@@ -160,3 +160,21 @@ fn session_of_a_revoked_token_ends() {
     server.token = NEW.into();
     read_until(&mut send(&server, "POST /mcp", &headers, &list), "HTTP/1.1 404");
 }
+
+/// A reload begins to seal the log, and names the settings of the log that it does not apply.
+#[test]
+fn sealing_is_reloaded_and_rotation_needs_a_restart() {
+    let project = Project::new().with("vouch.toml", "");
+    let server = project.start_server(&[]);
+    assert_eq!(server.call("hello", &json!({})).0, 200);
+    let seal = "[audit.seal]\nto = [\"../checkpoints.jsonl\"]\n";
+    project.write("vouch.toml", &format!("[audit]\nmax_file_bytes = 8192\n{seal}"));
+    reload(&server, 1);
+    server.signal(Signal::TERM);
+    let (status, log) = server.wait();
+    assert_eq!(status.code(), Some(0), "{log}");
+    let changed = "need a restart: audit.max_file_bytes, audit.max_file_days, audit.keep_files, audit.keep_days";
+    assert!(log.contains(changed) && !log.contains("audit.key_file"), "{log}");
+    let path = project.root.join("../checkpoints.jsonl");
+    assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 1);
+}
