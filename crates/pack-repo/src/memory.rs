@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An entry is one `write` on a handle opened for appending, under an advisory lock on the file, and synced before
-//! it is acknowledged. If a crashed writer left a line without its newline, the next append adds one first. An
-//! entry that a full disk cut short is removed again. Writers of one process queue for the lock in order of
+//! it is acknowledged. If a crashed writer left the start of a JSON value, the next append removes it, and it adds a
+//! newline to any other line without one. An entry that a full disk cut short is removed again. Writers of one process queue for the lock in order of
 //! arrival; writers of several processes compete for it. `entry.rs` decides which texts are valid entries. This
 //! module never reads entries.
 
@@ -46,6 +46,14 @@ impl MemoryFile {
             Self::ProgressLog => "progress_log.jsonl",
             Self::Decisions => "decisions.jsonl",
             Self::BestPractices => "best_practices.md",
+        }
+    }
+
+    /// Returns true if each line of the file is one JSON value.
+    fn is_json_lines(self) -> bool {
+        match self {
+            Self::ProgressLog | Self::Decisions => true,
+            Self::BestPractices => false,
         }
     }
 }
@@ -100,6 +108,7 @@ impl MemoryFolder {
             path: &self.folder,
             folder: &folder,
             name: file.name(),
+            is_json_lines: file.is_json_lines(),
         };
         append::append_line(place, line.as_bytes(), deadline, ctx)
             .map_err(|error| error.to_tool_error(&self.file_path(file)))?;

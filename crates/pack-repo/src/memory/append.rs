@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions};
 use contract::{CallContext, ErrorCode, ToolError};
 use disk::Disk;
+use serde::de::IgnoredAny;
 
+use super::MAX_ENTRY_BYTES;
 use guard::{Guard, PathRefusal, open_regular_file};
 
 /// Maximum wait for the lock. Normally the call's time limit cancels the wait earlier; this limit covers callers
@@ -67,6 +69,8 @@ pub(super) struct AppendPlace<'a> {
     pub(super) folder: &'a Dir,
     /// Name of the file in the folder.
     pub(super) name: &'a str,
+    /// Whether each line of the file is one JSON value.
+    pub(super) is_json_lines: bool,
 }
 
 /// Appends `line`, which must end in a newline, to a file. A free lock is taken even after the deadline.
@@ -125,26 +129,72 @@ fn append_locked(place: AppendPlace<'_>, file: &File, line: &[u8]) -> Result<(),
         place.guard.sync_folder_names(place.path).map_err(AppendError::Guard)?;
         disk.sync_folder(place.folder.as_fd())?;
     }
+    let end = inspect_end(file, length, place.is_json_lines)?;
+    if end.kept < length {
+        // The lock is held, so no writer is in the middle of these bytes.
+        disk.set_len(file, end.kept)?;
+        let path = format!("{}/{}", place.path, place.name);
+        tracing::warn!(path, bytes = length - end.kept, "removed the start of an unfinished entry");
+    }
     let mut buffer = Vec::with_capacity(line.len() + 1);
-    if has_torn_line(file, length)? {
+    if end.lacks_newline {
         buffer.push(b'\n');
     }
     buffer.extend_from_slice(line);
     write_once(disk, file, &buffer).and_then(|()| disk.sync_data(file)).inspect_err(|_| {
         // The lock is still held, so no other writer's data follows the bytes that are removed.
-        if let Err(cause) = disk.set_len(file, length) {
+        if let Err(cause) = disk.set_len(file, end.kept) {
             tracing::error!(%cause, "failed to remove a partially written entry");
         }
     })?;
     Ok(())
 }
 
-/// Returns true if a crashed writer left the last line without its newline.
-fn has_torn_line(file: &File, length: u64) -> io::Result<bool> {
-    let Some(last) = length.checked_sub(1) else { return Ok(false) };
+/// How the end of a file is repaired before the next line.
+#[derive(Debug, PartialEq, Eq)]
+struct FileEnd {
+    /// Length of the part that stays.
+    kept: u64,
+    /// True if that part does not end in a newline.
+    lacks_newline: bool,
+}
+
+/// Finds what a crashed writer left behind the last newline. Such a line was never acknowledged.
+///
+/// In a file of JSON lines, the start of a value is removed, so that every line stays a value. A whole value stays, and so
+/// does what is longer than any entry: a person wrote it. Other text has no recognizable end and stays.
+fn inspect_end(file: &File, length: u64, is_json_lines: bool) -> io::Result<FileEnd> {
+    let whole = FileEnd { kept: length, lacks_newline: false };
+    let Some(last) = length.checked_sub(1) else { return Ok(whole) };
     let mut byte = [0];
     file.read_exact_at(&mut byte, last)?;
-    Ok(byte != *b"\n")
+    if byte == *b"\n" {
+        return Ok(whole);
+    }
+    let unfinished = match is_json_lines {
+        true => find_unfinished_value(file, length)?,
+        false => None,
+    };
+    Ok(match unfinished {
+        Some(start) => FileEnd { kept: start, lacks_newline: false },
+        None => FileEnd { kept: length, lacks_newline: true },
+    })
+}
+
+/// Returns the offset of the last line if it may be the start of an entry.
+fn find_unfinished_value(file: &File, length: u64) -> io::Result<Option<u64>> {
+    // One byte more, which is the newline before an entry of the maximum size.
+    let size = length.min(MAX_ENTRY_BYTES as u64 + 1);
+    let start = length - size;
+    let mut tail = vec![0; size as usize];
+    file.read_exact_at(&mut tail, start)?;
+    let line = match tail.iter().rposition(|byte| *byte == b'\n') {
+        Some(newline) => newline + 1,
+        None if start == 0 => 0,
+        None => return Ok(None),
+    };
+    let is_whole = serde_json::from_slice::<IgnoredAny>(&tail[line..]).is_ok();
+    Ok((!is_whole).then_some(start + line as u64))
 }
 
 fn write_once(disk: &dyn Disk, file: &File, buffer: &[u8]) -> io::Result<()> {
@@ -163,6 +213,35 @@ mod tests {
     use contract::Caller;
 
     use super::*;
+
+    #[test]
+    fn only_the_start_of_an_entry_is_removed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("log");
+        let value = "x".repeat(MAX_ENTRY_BYTES - 2);
+        // The longest entry without its last character, and one character more than any entry.
+        let (longest, too_long) = (format!("{{}}\n\"{value}x"), format!("{{}}\n\"{value}xx"));
+        for (text, kept, lacks_newline) in [
+            ("", 0, false),
+            ("{}\n", 3, false),
+            ("{}\n{\"a\":", 3, false),
+            ("{\"a\":", 0, false),
+            ("{}\n\0\0", 3, false),
+            // A person's editor wrote no newline.
+            ("{}\n{\"a\":1}", 10, true),
+            (&longest, 3, false),
+            (&too_long, too_long.len() as u64, true),
+        ] {
+            std::fs::write(&path, text).expect("the folder is writable");
+            let file = File::open(&path).expect("the file exists");
+            let length = text.len() as u64;
+            let end = inspect_end(&file, length, true).expect("the file is readable");
+            assert_eq!(end, FileEnd { kept, lacks_newline }, "{text:?}");
+            let end = inspect_end(&file, length, false).expect("the file is readable");
+            let lacks_newline = !text.is_empty() && !text.ends_with('\n');
+            assert_eq!(end, FileEnd { kept: length, lacks_newline }, "{text:?}");
+        }
+    }
 
     #[test]
     fn gives_up_on_a_lock_that_is_never_released() {

@@ -59,13 +59,23 @@ fn memory_folder_may_be_a_link_inside_the_root() {
     }
 }
 
+/// A writer that was killed in the middle of its write, and a person's editor that wrote no newline.
 #[test]
-fn appends_on_a_new_line_after_a_torn_line() {
+fn next_entry_repairs_the_end_of_the_file() {
     let repo = TestRepo::new();
-    repo.write(LOG, "{\"whole\":1}\n{\"torn\":");
-    append_entry(&repo, "progress_log.jsonl", "{\"next\": 2}");
-    append_entry(&repo, "progress_log.jsonl", "{\"last\": 3}");
-    assert_eq!(repo.read(LOG), "{\"whole\":1}\n{\"torn\":\n{\"next\":2}\n{\"last\":3}\n");
+    for (before, after) in [
+        ("{\"whole\":1}\n{\"torn\":", "{\"whole\":1}\n{\"next\":2}\n{\"last\":3}\n"),
+        ("{\"whole\":1}\n{\"own\":1}", "{\"whole\":1}\n{\"own\":1}\n{\"next\":2}\n{\"last\":3}\n"),
+    ] {
+        repo.write(LOG, before);
+        append_entry(&repo, "progress_log.jsonl", "{\"next\": 2}");
+        append_entry(&repo, "progress_log.jsonl", "{\"last\": 3}");
+        assert_eq!(repo.read(LOG), after);
+    }
+    const NOTES: &str = ".claude/memory/best_practices.md";
+    repo.write(NOTES, "- whole\n- perhaps to");
+    append_entry(&repo, "best_practices.md", "- next");
+    assert_eq!(repo.read(NOTES), "- whole\n- perhaps to\n- next\n");
 }
 
 #[test]
@@ -114,15 +124,12 @@ fn build_entry(writer: usize, number: usize, padding: &str) -> String {
     json!({"id": format!("{writer}-{number}"), "padding": padding}).to_string()
 }
 
-/// Returns how often each id is stored. A line torn by a killed writer is not counted and must be the start of an
-/// entry.
+/// Returns how often each id is stored.
 fn count_stored_ids(text: &str) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     for line in text.lines() {
-        match serde_json::from_str::<Value>(line) {
-            Ok(value) => *counts.entry(value["id"].as_str().unwrap().to_owned()).or_default() += 1,
-            Err(_) => assert!("{\"id\":\"".starts_with(&line[..line.len().min(7)]), "{line}"),
-        }
+        let value: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("torn: {line}"));
+        *counts.entry(value["id"].as_str().unwrap().to_owned()).or_default() += 1;
     }
     counts
 }
@@ -197,7 +204,8 @@ fn writing_process() {
 fn removes_an_entry_that_a_full_disk_cut_short() {
     let repo = TestRepo::new();
     let before = format!("\"{}\"\n", "x".repeat(8_000));
-    repo.write(LOG, &before);
+    // An earlier writer left the start of an entry.
+    repo.write(LOG, &format!("{before}{{\"to"));
     let output =
         test_process("memory::process_with_a_file_size_limit", &repo.path(""), 0).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
