@@ -104,7 +104,11 @@ async fn stalled_handshake_ends_at_the_time_limit_of_headers() {
     let end = tokio::time::timeout(PATIENCE, stream_end(&mut stranger, &mut buffer)).await;
     assert!(end.is_ok_and(|count| count == 0), "the handshake does not end");
     assert!(server.metrics().contains("{reason=\"header_timeout\"} 1"));
-    assert!(server.try_request(&certificate).await.is_some());
+    // The limit may pass during a handshake if the machine is busy.
+    let start = std::time::Instant::now();
+    while server.try_request(&certificate).await.is_none() {
+        assert!(start.elapsed() < PATIENCE, "no handshake succeeds");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Tests of the limits of single stages, and of what a stage passes on.
 
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::{
@@ -93,16 +93,13 @@ async fn only_valid_trace_context_reaches_the_tool() {
     assert_eq!(*seen.lock().unwrap(), [Some(valid.to_owned()), None, None]);
 }
 
-/// Answers after a time.
+/// A user whose answers take this much time, which tests can pause.
 struct SlowUser(Duration);
 
 #[async_trait]
 impl ElicitationHandler for SlowUser {
     async fn elicit(&self, _: &ElicitationRequest) -> Result<Value, String> {
-        let start = Instant::now();
-        while start.elapsed() < self.0 {
-            tokio::task::yield_now().await;
-        }
+        tokio::time::sleep(self.0).await;
         Ok(json!({"action": "accept", "content": {"approve": true}}))
     }
 }
@@ -133,7 +130,7 @@ impl AsyncScript for AskingUpstream {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn time_of_the_user_does_not_count_against_the_tool() {
     let limit = Duration::from_secs(1);
     let constraints = Constraints { timeout: limit, ..Constraints::default() };
@@ -159,17 +156,6 @@ impl AsyncScript for EndlessUpstream {
     }
 }
 
-/// A user whose answers take this much of the paused time.
-struct PausedUser(Duration);
-
-#[async_trait]
-impl ElicitationHandler for PausedUser {
-    async fn elicit(&self, _: &ElicitationRequest) -> Result<Value, String> {
-        tokio::time::sleep(self.0).await;
-        Ok(json!({"action": "accept", "content": {"approve": true}}))
-    }
-}
-
 /// Neither the time of the approval nor that of a question makes the limit longer or shorter.
 #[tokio::test(start_paused = true)]
 async fn time_limit_counts_the_time_of_the_tool_exactly() {
@@ -180,17 +166,7 @@ async fn time_limit_counts_the_time_of_the_tool_exactly() {
         let invoker = Arc::new(ScriptedUpstream(EndlessUpstream));
         let catalog = upstream_catalog([("endless", constraints, invoker)]);
         let rig = Rig::with_catalog(catalog, PipelineOptions::default()).await;
-        let call = ToolCall {
-            origin: CallOrigin::Local,
-            channel: ElicitationChannel::Connected {
-                capabilities: ClientCapabilities {
-                    elicitation: true,
-                    ..ClientCapabilities::default()
-                },
-                handler: Arc::new(PausedUser(user)),
-            },
-            ..call("endless", json!({"text": ""}))
-        };
+        let call = connected(call("endless", json!({"text": ""})), SlowUser(user));
         let start = tokio::time::Instant::now();
         let reply = rig.pipeline.call(call).await;
         assert_eq!(code(&reply), ErrorCode::ExecutionTimeout);
