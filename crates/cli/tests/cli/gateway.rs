@@ -10,10 +10,20 @@ use crate::support::{
     Project, Server, VOUCH, send_signal, wait_for_exit, wait_until, with_filters,
 };
 
+/// Starts a gateway and waits for the tools of its upstream, which may take longer than the gateway waits.
 fn start_gateway(project: &Project) -> Session {
     let mut session = Session::start(project.command(&["gateway", "--stdio"]));
     session.handshake().unwrap();
+    wait_for_tools(&mut session);
     session
+}
+
+pub(crate) fn wait_for_tools(session: &mut Session) {
+    let mut id = 1_000;
+    wait_until("a tool is listed", || {
+        id += 1;
+        !session.list_tools(id).is_empty()
+    });
 }
 
 #[test]
@@ -125,6 +135,7 @@ fn serves_own_server_as_upstream() {
     // Skips the log line about the unavailable upstream.
     let banner = server.banner.find("vouch ").map(|start| &server.banner[start..]).unwrap();
     with_filters(|| insta::assert_snapshot!("banner", project.redact_paths(banner)));
+    server.wait_for_tool("inner__read_repo_file");
     let (status, body) = server.call("inner__read_repo_file", &json!({"path": "a.txt"}));
     assert_eq!((status, &body["content"]), (200, &json!("a\n")), "{body}");
     let (status, body) = server.call("gone__x", &json!({}));

@@ -96,6 +96,7 @@ fn gateway_records_samples_for_learn() {
     let project = Project::new().with_adversary(&args, "policy = \"observe\"\n");
     let mut session = Session::start(project.command(&["gateway", "--stdio", "--learn"]));
     session.handshake().unwrap();
+    crate::gateway::wait_for_tools(&mut session);
     let listed = session.request(1, "tools/list", json!({}));
     assert!(listed.to_string().contains("observed: would be refused"), "it is marked: {listed}");
     for (id, text) in [(2, "a"), (3, "b")] {

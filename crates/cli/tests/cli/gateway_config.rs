@@ -55,6 +55,7 @@ fn applies_limits_rules_and_allowlists() {
         command
     });
     session.handshake().unwrap();
+    crate::gateway::wait_for_tools(&mut session);
     // `good_many` is not on the client's allowlist, `count` not on the upstream's.
     assert_eq!(session.list_tools(1), ["adv__good", "adv__instructs"]);
     let code = |answer: serde_json::Value| answer["structuredContent"]["error"]["code"].clone();

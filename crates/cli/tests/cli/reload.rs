@@ -20,12 +20,6 @@ fn held_upstream(name: &str) -> String {
     )
 }
 
-fn start_gateway(project: &Project) -> Server {
-    let mut server = Server::start(project.command(&["gateway", "--port", "0"]));
-    server.token = project.token();
-    server
-}
-
 fn reload(server: &Server, number: usize) {
     server.signal(Signal::HUP);
     let line = format!("vouch_reloads_total{{result=\"ok\"}} {number}");
@@ -80,7 +74,7 @@ fn calls_in_flight_are_answered_after_a_reload() {
     let [stays, changes, goes] = ["stays", "changes", "goes"].map(held_upstream);
     let project = Project::new().with("vouch.toml", &format!("{stays}{changes}{goes}"));
     std::fs::create_dir(project.root.join("adv")).unwrap();
-    let server = start_gateway(&project);
+    let server = project.start_gateway(&[], &["stays__good", "changes__good", "goes__good"]);
     let calls =
         ["stays__good", "changes__good", "goes__good"].map(|tool| start_call(&server, tool));
     wait_until("the calls are in flight", || metric(&server, "vouch_calls_in_flight 3"));
@@ -89,6 +83,7 @@ fn calls_in_flight_are_answered_after_a_reload() {
     reload(&server, 1);
     assert!(calls.iter().all(|call| !call.is_finished()));
     assert_eq!(server.call("goes__count", &json!({})).0, 404);
+    server.wait_for_tool("changes__error");
     assert_eq!(server.call("changes__error", &json!({})).0, 422, "the new table applies");
     let calls_before = json!([{"tool": "good", "count": 1}]);
     assert_eq!(calls_of(&server, "stays"), calls_before, "an unchanged upstream keeps its process");
@@ -127,7 +122,7 @@ fn open_session(server: &Server) -> (String, TcpStream) {
 fn session_and_its_streams_survive_a_reload() {
     let project = Project::new().with("vouch.toml", &held_upstream("adv1"));
     std::fs::create_dir(project.root.join("adv")).unwrap();
-    let server = start_gateway(&project);
+    let server = project.start_gateway(&[], &["adv1__good"]);
     let (headers, mut listening) = open_session(&server);
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "adv1__good", "arguments": {"text": "through the reload"}}});

@@ -6,7 +6,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::Signal;
@@ -16,18 +16,28 @@ use crate::gateway::find_processes_in;
 use crate::operating::metric;
 use crate::support::{Project, Server, wait_until};
 
-fn start_gateway(project: &Project) -> Server {
-    let mut server = Server::start(project.command(&["gateway", "--port", "0"]));
-    server.token = project.token();
-    server
+/// Fails unless the server ends by the limits of its parts, which take about 7 s. On a busy machine, the limit of the whole
+/// process (9.5 s) may pass before, so it may do so twice.
+pub(crate) fn assert_ends_by_own_limits(attempt: impl Fn() -> (ExitStatus, String)) {
+    let mut end = attempt();
+    for _ in 0..2 {
+        if end.0.code() == Some(130) {
+            end = attempt();
+        }
+    }
+    assert_eq!(end.0.code(), Some(0), "{}", end.1);
 }
 
 /// The upstream never answers a call, and ignores the end of its input, SIGTERM and SIGINT.
 #[test]
 fn endless_call_on_a_stubborn_upstream_does_not_delay_the_end() {
+    assert_ends_by_own_limits(end_during_endless_call);
+}
+
+fn end_during_endless_call() -> (ExitStatus, String) {
     let limits = "[tools.adv__slow]\ntimeout_ms = 600000\n";
     let project = Project::new().with_adversary(&["--only", "slow,good", "--stubborn"], limits);
-    let server = start_gateway(&project);
+    let server = project.start_gateway(&[], &["adv__slow"]);
     let call = {
         let (address, token) = (server.address, server.token.clone());
         std::thread::spawn(move || crate::operating::call(address, &token, "adv__slow", &json!({})))
@@ -35,11 +45,11 @@ fn endless_call_on_a_stubborn_upstream_does_not_delay_the_end() {
     wait_until("the call is in flight", || metric(&server, "vouch_calls_in_flight 1"));
     server.signal(Signal::TERM);
     let (status, log) = server.wait();
-    assert_eq!(status.code(), Some(0), "{log}");
     assert!(log.contains("unfinished requests were cut off"), "{log}");
     wait_until("no process is left", || find_processes_in(&project.root).is_empty());
     // Its connection was closed.
     let _ = call.join();
+    (status, log)
 }
 
 /// The certificate is a pipe into which nothing is written, so that a reload blocks the thread that serves.

@@ -195,6 +195,16 @@ impl Project {
         server
     }
 
+    /// Starts a gateway over HTTP and waits until it serves these tools.
+    pub(crate) fn start_gateway(&self, args: &[&str], tools: &[&str]) -> Server {
+        let mut server = Server::start(self.command(&[&["gateway", "--port", "0"], args].concat()));
+        if !args.contains(&"--no-token") {
+            server.token = self.token();
+        }
+        tools.iter().for_each(|tool| server.wait_for_tool(tool));
+        server
+    }
+
     /// Writes a file that only its owner can access.
     pub(crate) fn write_private(&self, path: &str, text: &str) {
         self.write(path, text);
@@ -290,6 +300,16 @@ impl Server {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         (status, rest)
+    }
+
+    /// Waits until the server lists a tool. A gateway waits a few seconds for its upstreams, which may take longer on a busy
+    /// machine.
+    pub(crate) fn wait_for_tool(&self, tool: &str) {
+        wait_until(&format!("`{tool}` is listed"), || {
+            let (_, list) = crate::operating::get(self.address, "/v1/tools", &self.token);
+            let list: Value = serde_json::from_str(&list).unwrap();
+            list["tools"].as_array().unwrap().iter().any(|one| one["name"] == tool)
+        });
     }
 
     /// Calls a tool over REST. Returns the HTTP status and the body.
