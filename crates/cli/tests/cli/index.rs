@@ -18,13 +18,15 @@ fn project() -> Project {
         .with("src/tokens.py", "def issue_token(user):\n    return user\n")
 }
 
-fn with_endpoint(url: &str) -> Project {
+pub(crate) fn with_endpoint(url: &str) -> Project {
     let table = format!("provider = \"endpoint\"\nbase_url = \"{url}\"\nmodel = \"m\"\n");
     project().with("vouch.toml", &format!("[context.embeddings]\n{table}timeout_ms = 60000\n"))
 }
 
 /// Starts an embeddings endpoint on a free port. `answer` gets the number of texts; `None` leaves the request unanswered.
-fn start_embeddings_endpoint(answer: impl Fn(usize) -> Option<Value> + Send + 'static) -> String {
+pub(crate) fn start_embeddings_endpoint(
+    answer: impl Fn(usize) -> Option<Value> + Send + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

@@ -37,6 +37,7 @@ mod stdio;
 mod support;
 mod telemetry;
 mod terminal;
+mod tls;
 mod trace;
 mod trust;
 mod upstream;

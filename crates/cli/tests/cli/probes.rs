@@ -8,11 +8,14 @@ use std::process::Command;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::{Value, json};
 
+use crate::index::{start_embeddings_endpoint, with_endpoint};
 use crate::operating::get;
-use crate::support::{Project, Server, VOUCH, adversary, wait_until};
+use crate::support::{LIMIT, Project, Server, VOUCH, adversary, wait_until};
 
-const CONFIG: &str = "[policy]\napprove = \"always\"\n[tools.hello]\nrate_per_minute = 1000000\n\
-    [tools.write_memory_entry]\nrate_per_minute = 1000000\n";
+/// The time limits are not tested here, and a busy machine would exceed the default ones.
+const CONFIG: &str = "[policy]\napprove = \"always\"\n\
+    [tools.hello]\nrate_per_minute = 1000000\ntimeout_ms = 60000\n\
+    [tools.write_memory_entry]\nrate_per_minute = 1000000\ntimeout_ms = 60000\n";
 /// More than the trial write of the disk check, less than the audit log of the test.
 const SMALL_FILE: u64 = 80_000;
 
@@ -138,6 +141,75 @@ fn full_disk_is_not_ready() {
     assert_eq!(write_entry(&server, "- written").0, 200);
 }
 
+/// The memory folder is a tmpfs in a mount namespace of the server, and the state is elsewhere.
+#[test]
+fn full_disk_of_the_memory_folder_refuses_entries_only() {
+    let namespace = ["--user", "--map-root-user", "--mount", "true"];
+    if !Command::new("unshare").args(namespace).status().is_ok_and(|status| status.success()) {
+        let test = "probes::full_disk_of_the_memory_folder_refuses_entries_only";
+        test_rights::record_skip(test, "no user namespaces");
+        return;
+    }
+    let project = Project::new().with("vouch.toml", CONFIG);
+    let memory = project.root.join(".claude/memory");
+    std::fs::create_dir_all(&memory).unwrap();
+    let script = "exec unshare --user --map-root-user --mount sh -c \
+        'mount -t tmpfs -o size=1m tmpfs \"$1\" && exec \"$0\" serve --port 0 --no-token --packs repo' \"$0\" \"$1\"";
+    let server = start_by_script(&project, script, &memory.display().to_string());
+    let mounted = PathBuf::from(format!("/proc/{}/root", server.child.id()))
+        .join(memory.strip_prefix("/").unwrap());
+    let entries = || std::fs::read_to_string(mounted.join("best_practices.md")).unwrap();
+    assert_eq!(write_entry(&server, "- written").0, 200);
+    assert_eq!(entries(), "- written\n");
+    let filler = mounted.join("filler");
+    let mut file = File::create(&filler).unwrap();
+    for size in [64 * 1024, 512, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+    // The last block of the file has room for some entries.
+    let long = format!("- {}", "x".repeat(5_000));
+    let (status, answer) = write_entry(&server, &long);
+    assert_eq!(
+        (status, &answer["error"]["code"]),
+        (503, &json!("STORAGE_UNAVAILABLE")),
+        "{answer}"
+    );
+    assert_eq!(entries(), "- written\n", "nothing is left of the refused entry");
+    assert_eq!(readiness(&server).0, 200, "other calls are served");
+    assert_eq!(server.call("hello", &json!({})).0, 200);
+    std::fs::remove_file(&filler).unwrap();
+    drop(file);
+    assert_eq!(write_entry(&server, &long).0, 200);
+    assert_eq!(entries(), format!("- written\n{long}\n"));
+    server.signal(Signal::TERM);
+    assert!(server.wait().0.success());
+    let report = project.run_json(&["audit", "verify", "--json"]);
+    assert_eq!((&report["ok"], &report["unknown"]), (&json!(true), &json!(0)), "{report}");
+}
+
+/// The endpoint of the embeddings never answers, so the index stays under construction.
+#[test]
+fn server_is_ready_while_it_builds_the_index() {
+    let (asked, first_request) = std::sync::mpsc::channel();
+    let endpoint = start_embeddings_endpoint(move |_| {
+        // The test may have ended.
+        let _ = asked.send(());
+        None
+    });
+    let project = with_endpoint(&endpoint);
+    let config = project.read("vouch.toml");
+    project.write("vouch.toml", &format!("{config}[tools.grep_codebase]\ntimeout_ms = 60000\n"));
+    let mut command = project.command(&["serve", "--port", "0", "--no-token"]);
+    command.stdout(std::process::Stdio::null());
+    let server = Server::start(command);
+    first_request.recv_timeout(LIMIT).expect("the index asks for vectors");
+    let status = project.run_json(&["index", "status", "--json"]);
+    assert_ne!(status["vectors"]["done"], status["vectors"]["all"], "it is not complete: {status}");
+    wait_for_readiness(&server, 200, &[("disk", "ok"), ("store", "ok")]);
+    let (status, found) = server.call("grep_codebase", &json!({"pattern": "issue_\\w+"}));
+    assert_eq!((status, &found["matches"][0]["file"]), (200, &json!("src/tokens.py")), "{found}");
+}
+
 /// Two upstreams exit during a call. Each cannot be started again while its file exists.
 #[test]
 fn lost_upstream_is_not_ready_unless_it_is_optional() {
@@ -151,7 +223,7 @@ fn lost_upstream_is_not_ready_unless_it_is_optional() {
     let project = Project::new().with("vouch.toml", &config);
     let script = format!("[ -e \"$1-down\" ] && exit 1\nexec {} --only good,dies", adversary());
     project.write_script("adv", &script);
-    let server = Server::start(project.command(&["gateway", "--port", "0", "--no-token"]));
+    let server = project.start_gateway(&["--no-token"], &["must__good", "may__good"]);
     let call = |tool: &str| server.call(tool, &json!({"text": "hi"})).0;
     for name in ["must", "may"] {
         assert_eq!(call(&format!("{name}__good")), 200);
