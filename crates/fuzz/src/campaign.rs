@@ -84,20 +84,36 @@ pub struct CampaignSummary {
     pub calls: u64,
 }
 
+/// What the workers of a campaign do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WorkerMode {
+    Fuzz,
+    /// They start paused.
+    FuzzLater,
+    Replay,
+}
+
 impl Campaign {
     /// Starts the workers.
     ///
     /// Returns an error if a thread cannot be spawned.
     pub fn start(start: CampaignOptions) -> io::Result<Self> {
-        Self::spawn_workers(start, false)
+        Self::spawn_workers(start, WorkerMode::Fuzz)
     }
 
     /// Starts the workers paused: they make no calls before [`CampaignState::resume`].
     pub fn start_paused(start: CampaignOptions) -> io::Result<Self> {
-        Self::spawn_workers(start, true)
+        Self::spawn_workers(start, WorkerMode::FuzzLater)
     }
 
-    fn spawn_workers(start: CampaignOptions, is_paused: bool) -> io::Result<Self> {
+    /// Starts workers that run the sequences of the corpus once, in full, and generate no calls.
+    ///
+    /// Limits of forge on sequences do not apply, and every sequence is a complete one for `afterInvariant()`.
+    pub fn start_replay(start: CampaignOptions) -> io::Result<Self> {
+        Self::spawn_workers(start, WorkerMode::Replay)
+    }
+
+    fn spawn_workers(start: CampaignOptions, mode: WorkerMode) -> io::Result<Self> {
         let count = start.workers.max(1);
         let shared = Arc::new(CampaignState::new(
             start.target.clone(),
@@ -106,7 +122,7 @@ impl Campaign {
             start.commands,
             start.recorder,
         ));
-        if is_paused {
+        if mode == WorkerMode::FuzzLater {
             shared.pause();
         }
         let corpus = Arc::new(start.corpus);
@@ -119,7 +135,7 @@ impl Campaign {
                 let _guard = shared.guard_worker(id);
                 thread_priority::lower_thread_priority();
                 let mut worker = FuzzWorker::new(id, &target, &settings, dictionary, &shared);
-                worker.run(&corpus)
+                worker.run(&corpus, mode == WorkerMode::Replay)
             };
             let thread = std::thread::Builder::new().name(format!("fuzz-{id}"));
             workers.push(thread.spawn(run)?);

@@ -36,6 +36,8 @@ pub(super) struct TestChecker {
     pub spent: u64,
 }
 
+/// Selector of `Error(string)`.
+const ERROR: [u8; 4] = hex!("08c379a0");
 /// Selector of `Panic(uint256)`.
 const PANIC: [u8; 4] = hex!("4e487b71");
 const PANIC_ASSERT: u8 = 0x01;
@@ -127,15 +129,35 @@ pub(super) fn find_broken_assertion(
     find_failed_assertion(machine, outcome)
 }
 
-/// Returns the site where an assertion failed in the call, not counting events.
-pub(super) fn find_failed_assertion(
+fn find_failed_assertion(
     machine: &EvmMachine,
     outcome: &TransactionOutcome,
 ) -> Option<FailureSite> {
-    let failed = has_panic_code(outcome, PANIC_ASSERT)
-        || outcome.breaks_assertion()
-        || outcome.result == InstructionResult::InvalidFEOpcode;
+    let failed = ends_with_assertion(outcome) || outcome.breaks_assertion();
     failed.then(|| machine.probe().last_branch())
+}
+
+/// Returns the site where an assertion failed in a call of a handler, by the rules of forge: something expected that did not
+/// happen only reverts, and an error that says "assertion failed" is an assertion.
+pub(super) fn find_handler_assertion(
+    machine: &EvmMachine,
+    outcome: &TransactionOutcome,
+) -> Option<FailureSite> {
+    let failed =
+        ends_with_assertion(outcome) || outcome.fails_assertion() || says_assertion(outcome);
+    failed.then(|| machine.probe().last_branch())
+}
+
+fn ends_with_assertion(outcome: &TransactionOutcome) -> bool {
+    has_panic_code(outcome, PANIC_ASSERT) || outcome.result == InstructionResult::InvalidFEOpcode
+}
+
+/// Returns true if the call reverted with a text that says that an assertion failed.
+fn says_assertion(outcome: &TransactionOutcome) -> bool {
+    const TEXT: &[u8] = b"assertion failed";
+    let text = outcome.output.strip_prefix(&ERROR);
+    outcome.is_revert()
+        && text.is_some_and(|text| text.windows(TEXT.len()).any(|window| window == TEXT))
 }
 
 /// Returns the site where arithmetic overflowed in the call, checked or unchecked.

@@ -69,7 +69,7 @@ impl FuzzWorker<'_> {
         self.adapt_to_foundry(&mut call);
         // Foundry's depth is a limit: what only a longer sequence breaks, forge does not break.
         let is_full = self.sequence.calls.len() >= self.settings.sequence_length.get();
-        if is_full && self.target.is_foundry() {
+        if is_full && self.target.is_foundry() && !self.sequence.is_replay {
             return false;
         }
         let is_unit = self.is_unit_test_call(&call);
@@ -133,7 +133,7 @@ impl FuzzWorker<'_> {
     /// Returns true if the sequence is longer than those that count for a test.
     fn is_too_long_for(&self, test: usize) -> bool {
         let depth = self.target.foundry.depths.get(&test);
-        depth.is_some_and(|depth| self.sequence.calls.len() > *depth)
+        !self.sequence.is_replay && depth.is_some_and(|depth| self.sequence.calls.len() > *depth)
     }
 
     /// Returns true for unit tests, which run on the initial state and leave no state behind.
@@ -193,6 +193,9 @@ impl FuzzWorker<'_> {
 
     /// Counts a call of the campaign. Calls made for shrinking are not counted.
     fn count_call(&mut self, call: &SequenceCall, outcome: Option<&TransactionOutcome>) {
+        if outcome.is_some_and(TransactionOutcome::is_cut_off) {
+            return;
+        }
         self.progress.calls += 1;
         let Some(outcome) = outcome.filter(|_| self.check_fork()) else { return };
         self.progress.total_gas += outcome.gas_used;
@@ -239,7 +242,8 @@ impl FuzzWorker<'_> {
 
     /// Keeps the sequence if it reached a new branch or came nearer to one. Returns true for a new branch.
     fn keep_if_new(&mut self) -> bool {
-        if !self.settings.coverage || self.machine.fork_failure().is_some() {
+        let is_unknown = self.machine.fork_failure().is_some() || self.machine.is_cut_off();
+        if !self.settings.coverage || is_unknown {
             self.machine.probe_mut().news.clear();
             return false;
         }
@@ -319,7 +323,7 @@ impl FuzzWorker<'_> {
             TestKind::Destruction { address } => {
                 self.machine.probe().signs.is_destroyed(*address).then_some((0, 0))
             }
-            TestKind::HandlerAssertion => checker::find_failed_assertion(&self.machine, outcome),
+            TestKind::HandlerAssertion => checker::find_handler_assertion(&self.machine, outcome),
             TestKind::AssertionEvent if self.machine.probe().emitted.is_empty() => None,
             _ => checker::find_broken_assertion(&self.machine, outcome),
         }
@@ -356,7 +360,7 @@ impl FuzzWorker<'_> {
     }
 
     /// Returns true for `afterInvariant()`, which is checked only at the end of a sequence.
-    fn is_after_invariant(&self, test: usize) -> bool {
+    pub(super) fn is_after_invariant(&self, test: usize) -> bool {
         matches!(self.target.tests[test].kind, TestKind::AfterInvariant { .. })
     }
 
@@ -379,7 +383,7 @@ impl FuzzWorker<'_> {
         let (machine, reads) = (&mut self.machine, &mut self.tests.reads[test]);
         let evaluation = self.tests.checker.evaluate_test(self.target, machine, kind, reads);
         self.progress.work += std::mem::take(&mut self.tests.checker.spent);
-        if !self.check_fork() {
+        if !self.check_fork() || self.machine.is_cut_off() {
             return true;
         }
         let statistics = &mut self.progress.statistics.tests[test];
@@ -417,7 +421,8 @@ impl FuzzWorker<'_> {
     /// Returns true if the sequence has the full length for some test.
     fn is_complete(&self) -> bool {
         let length = self.sequence.calls.len();
-        length >= self.settings.sequence_length.get()
+        self.sequence.is_final
+            || length >= self.settings.sequence_length.get()
             || self.target.foundry.depths.values().any(|depth| *depth == length)
     }
 
@@ -460,7 +465,9 @@ impl FuzzWorker<'_> {
     /// Returns true if the sequence is a row of a table test, which must not be changed.
     fn is_table_row(&self) -> bool {
         let [call] = self.sequence.calls.as_slice() else { return false };
-        self.is_unit_test_call(call) && self.target.seeds.contains(call)
+        // The sender follows from the settings.
+        let is_row = |seed: &SequenceCall| seed.payload == call.payload;
+        self.is_unit_test_call(call) && self.target.seeds.iter().any(is_row)
     }
 
     /// Returns true if the failure needs no shrinking: the same assertion failed in another test, and this test has another
@@ -572,7 +579,7 @@ impl FuzzWorker<'_> {
                 self.adapt_to_foundry(call);
             }
             let length = self.find_failing_length(&candidate, &shrink);
-            if !self.check_fork() {
+            if !self.check_fork() || self.machine.is_cut_off() {
                 // The failure stays as it is, and is not called shrunk.
                 self.tests.shrink_queue.push_front(shrink);
                 return false;

@@ -314,6 +314,11 @@ impl CampaignState {
         self.kill.load(Ordering::Relaxed)
     }
 
+    /// Returns the time at which the campaign ends.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     pub(super) fn is_time_up(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }

@@ -70,7 +70,7 @@ impl FunctionStatistics {
     }
 }
 
-/// Statistics of a test that is checked by a call of its own.
+/// Statistics of a test that is checked by a call of its own, or of a table test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TestStatistics {
     pub(super) evaluations: u64,
@@ -80,6 +80,8 @@ pub(super) struct TestStatistics {
     pub(super) reverted: u64,
     /// Evaluations that could not be run.
     pub(super) not_run: u64,
+    /// Rows of a table test with which it was called.
+    pub(super) rows: u64,
 }
 
 /// Statistics of a worker, or of all workers.
@@ -133,6 +135,7 @@ impl CampaignStatistics {
             sum.rejected += more.rejected;
             sum.reverted += more.reverted;
             sum.not_run += more.not_run;
+            sum.rows += more.rows;
         }
     }
 }

@@ -10,6 +10,7 @@ use alloy_primitives::I256;
 use super::revert_log::{RevertLog, RevertReason};
 use super::state::{BestValue, CampaignState, TestFailure};
 use super::statistics::{CampaignStatistics, FunctionStatistics};
+use crate::call::SequenceCall;
 use crate::chain::NotRunReason;
 use crate::target::{FunctionId, FuzzTarget, TestKind};
 
@@ -158,6 +159,9 @@ impl<'a> VerdictBasis<'a> {
         if let Some(reason) = self.shared.not_run_reason(test) {
             return TestVerdict::NotRun(reason);
         }
+        if let Some(left) = self.count_missing_rows(test) {
+            return TestVerdict::NotRun(left);
+        }
         let (exercise, made) = self.count_exercise(test);
         match best.iter().find(|best| best.test == test) {
             _ if exercise.calls == 0 && made.statistics.calls == 0 => TestVerdict::NeverCalled,
@@ -168,6 +172,16 @@ impl<'a> VerdictBasis<'a> {
             Some(best) => TestVerdict::Reached { value: best.value, exercise },
             None => TestVerdict::NotBroken(exercise),
         }
+    }
+
+    /// Returns the reason that nothing is known of a table test: it was not called with all of its rows.
+    fn count_missing_rows(&self, test: usize) -> Option<NotRunReason> {
+        let target = &self.shared.target;
+        let TestKind::Unit { function } = target.tests[test].kind else { return None };
+        let is_row = |call: &&SequenceCall| call.function() == Some(function);
+        let rows = target.seeds.iter().filter(is_row).count() as u64;
+        let run = self.statistics.test(test).rows;
+        (run < rows).then_some(NotRunReason::RowsLeft { run, rows })
     }
 
     /// Returns the calls that exercised the test, and all calls that were made for it.
@@ -201,13 +215,16 @@ impl<'a> VerdictBasis<'a> {
 
     fn count_evaluations(&self, test: usize) -> (TestExercise, CallTally) {
         let own = self.statistics.test(test);
-        if own.evaluations > 0 && own.evaluations == own.rejected + own.reverted {
+        if own.evaluations == 0 {
+            return (TestExercise::default(), CallTally::default());
+        }
+        if own.evaluations == own.rejected + own.reverted {
             let calls = FunctionStatistics { calls: own.evaluations, ..Default::default() };
             let reverts = RevertLog::of_evaluations(own.rejected, own.reverted);
             return (TestExercise::default(), CallTally { statistics: calls, reverts });
         }
         let exercise = TestExercise {
-            calls: if own.evaluations == 0 { 0 } else { self.state_changes.statistics.successes() },
+            calls: self.state_changes.statistics.successes(),
             evaluations: Some(own.evaluations),
             rejected: own.rejected,
         };

@@ -27,6 +27,12 @@ const ROUND_WORK: u64 = 100_000_000;
 /// pauses take effect between stretches, and therefore within a few seconds.
 const STRETCH_WORK: u64 = 5 * ROUND_WORK;
 
+/// Maximum accounts and slots that are kept in memory beyond those of the initial state: some hundred megabytes.
+const MAX_LOADED: usize = 1 << 20;
+
+/// Rounds between two checks of that limit.
+const LOAD_CHECK_ROUNDS: u64 = 16;
+
 /// Interval at which a worker publishes one of its calls.
 const SHOW_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -82,6 +88,10 @@ pub(super) struct WorkerSequence {
     pub(super) returned: Vec<U256>,
     /// Contracts that the calls created and that are called too.
     pub(super) created: Vec<CreatedContract>,
+    /// The sequences are replayed as they are: limits of forge do not apply.
+    pub(super) is_replay: bool,
+    /// The next call is the last one of a replayed sequence.
+    pub(super) is_final: bool,
     /// The current calls belong to an injected sequence.
     pub(super) is_injecting: bool,
     /// The encoded call; kept to reuse its memory.
@@ -126,6 +136,8 @@ pub(super) struct WorkerProgress {
     /// Value of `calls` at the last progress.
     pub(super) last_progress: u64,
     pub(super) statistics: CampaignStatistics,
+    /// Accounts and slots of the initial state.
+    initial_load: usize,
     /// Maximum number of calls of this worker.
     limit: u64,
     pub(super) work: u64,
@@ -164,7 +176,9 @@ impl<'a> FuzzWorker<'a> {
             assertion_topics(&target.build),
             limits(settings.call_gas),
         );
+        machine.set_end(shared.deadline());
         let genesis = machine.checkpoint();
+        let initial_load = machine.count_loaded();
         let workers = shared.worker_count() as u64;
         let extra = u64::from((id as u64) < settings.test_limit % workers);
         let sender = settings.property_sender;
@@ -185,6 +199,8 @@ impl<'a> FuzzWorker<'a> {
                 gas: Vec::new(),
                 returned: Vec::new(),
                 created: Vec::new(),
+                is_replay: false,
+                is_final: false,
                 is_injecting: false,
                 buffer: Vec::new(),
             },
@@ -210,6 +226,7 @@ impl<'a> FuzzWorker<'a> {
                 fresh_calls: 0,
                 last_progress: 0,
                 statistics: CampaignStatistics::new(target.functions.len(), target.tests.len()),
+                initial_load,
                 limit: settings.test_limit / workers + extra,
                 work: 0,
                 stretch_start: 0,
@@ -221,12 +238,14 @@ impl<'a> FuzzWorker<'a> {
     }
 
     /// Runs until a limit is reached, all tests have failed or the campaign is stopped. Returns the reason.
-    pub(super) fn run(&mut self, corpus: &[Vec<SequenceCall>]) -> WorkerEndReason {
+    pub(super) fn run(&mut self, corpus: &[Vec<SequenceCall>], is_replay: bool) -> WorkerEndReason {
         self.shared.events.push(self.id, CampaignEventKind::WorkerStarted);
-        let ended = self.run_rounds(corpus);
+        self.sequence.is_replay = is_replay;
+        let ended = if is_replay { self.run_replay(corpus) } else { self.run_rounds(corpus) };
         self.shared.record_end(ended);
         self.shared.exchange.leave(self.id);
         self.queue_best_sequences();
+        self.machine.lift_end_of_calls();
         while !self.shared.is_killed() && self.run_shrink_tries() {}
         self.machine.save_forks();
         self.publish_progress();
@@ -256,6 +275,26 @@ impl<'a> FuzzWorker<'a> {
             if self.progress.work >= ROUND_WORK && !self.end_round() {
                 return self.shared.stop_reason();
             }
+        }
+    }
+
+    /// Runs the sequences in full, and nothing else.
+    fn run_replay(&mut self, corpus: &[Vec<SequenceCall>]) -> WorkerEndReason {
+        self.restart_sequence();
+        self.check_open_tests();
+        for calls in corpus.iter().skip(self.id).step_by(self.shared.worker_count()) {
+            self.restart_sequence();
+            for (index, call) in calls.iter().enumerate() {
+                if self.shared.is_stopped() {
+                    return self.shared.stop_reason();
+                }
+                self.sequence.is_final = index + 1 == calls.len();
+                self.run_call(call.clone());
+            }
+        }
+        match self.shared.is_stopped() {
+            true => self.shared.stop_reason(),
+            false => WorkerEndReason::CallLimitReached,
         }
     }
 
@@ -341,8 +380,21 @@ impl<'a> FuzzWorker<'a> {
         self.publish_progress();
         self.request_shown_call();
         self.progress.round += 1;
+        if self.progress.round.is_multiple_of(LOAD_CHECK_ROUNDS) {
+            self.forget_loaded_state();
+        }
         self.begin_round();
         true
+    }
+
+    /// Starts over from the initial state if too much was loaded.
+    fn forget_loaded_state(&mut self) {
+        if self.machine.count_loaded() <= MAX_LOADED.max(2 * self.progress.initial_load) {
+            return;
+        }
+        self.machine.restore(self.target.state.clone());
+        self.sequence.genesis = self.machine.checkpoint();
+        self.truncate_sequence(0);
     }
 
     fn begin_round(&mut self) {
@@ -444,7 +496,20 @@ impl<'a> FuzzWorker<'a> {
         let before = self.progress.calls;
         self.restart_sequence();
         self.run_unit_tests();
-        self.run_new_calls(self.settings.sequence_length.get());
+        let length = self.settings.sequence_length.get();
+        self.run_new_calls(length);
+        // `afterInvariant()` needs a complete sequence, however much work its calls are.
+        while self.has_open_after_invariant()
+            && self.sequence.calls.len() < length
+            && self.is_overdue()
+        {
+            self.begin_stretch();
+            self.shared.wait_if_paused();
+            if self.is_at_limit() {
+                break;
+            }
+            self.run_new_calls(length);
+        }
         self.progress.fresh_calls += self.progress.calls - before;
     }
 
@@ -512,7 +577,22 @@ impl<'a> FuzzWorker<'a> {
             if self.shared.is_stopped() || self.shared.is_time_up() {
                 return;
             }
-            self.run_call(call.clone());
+            self.run_row(call);
+        }
+    }
+
+    /// Runs a row of a table test, and counts it if it was not rejected.
+    fn run_row(&mut self, call: &SequenceCall) {
+        let Some(function) = call.function() else { return };
+        let count = |worker: &Self| worker.progress.statistics.function(function);
+        let before = count(self);
+        self.run_call(call.clone());
+        let after = count(self);
+        let is_run = after.calls > before.calls && after.rejected == before.rejected;
+        let kind = TestKind::Unit { function };
+        let test = self.target.tests.iter().position(|test| test.kind == kind);
+        if let Some(test) = test.filter(|_| is_run) {
+            self.progress.statistics.tests[test].rows += 1;
         }
     }
 
@@ -540,7 +620,14 @@ impl<'a> FuzzWorker<'a> {
     }
 
     pub(super) fn is_at_limit(&self) -> bool {
-        self.progress.calls >= self.progress.limit || self.shared.is_stopped() || self.is_overdue()
+        self.progress.calls >= self.progress.limit
+            || self.shared.is_stopped()
+            || self.is_overdue()
+            || self.shared.is_time_up()
+    }
+
+    fn has_open_after_invariant(&self) -> bool {
+        self.tests.open.iter().any(|test| self.is_after_invariant(*test))
     }
 
     /// Replays a known sequence up to some point and tries several continuations.

@@ -38,10 +38,10 @@ mod text;
 mod unsupported;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_primitives::{Address, Bytes, Log, address};
+use alloy_primitives::{Address, Bytes, Log, U256, address};
 use revm::context::Cfg;
 use revm::handler::{EthPrecompiles, FrameResult, PrecompileProvider};
 use revm::interpreter::interpreter_action::FrameInit;
@@ -52,8 +52,8 @@ use revm::primitives::hardfork::SpecId;
 pub(super) use self::accounts::AccountLabels;
 pub(super) use self::calls::CallMocks;
 use self::calls::ExpectedCall;
-use self::emits::ExpectedEmit;
-use self::expect::ExpectedRevert;
+use self::emits::ExpectedEmits;
+use self::expect::{ExpectedRevert, RevertCheck};
 use self::ffi::SetVariables;
 use self::files::OpenFiles;
 use self::logs::RecordedLogs;
@@ -80,6 +80,9 @@ const WARM_CALL_GAS: u64 = 100;
 /// Maximum calldata of a cheat code, in bytes. Calldata costs no gas here; this is enough for code to etch.
 const MAX_INPUT: usize = 1 << 18;
 
+/// Maximum calldata of all cheat codes of one transaction, in bytes. Much of it is kept, and costs no gas.
+const MAX_ALL_INPUT: usize = 1 << 27;
+
 /// Maximum expectations, mocks or snapshots of each kind, so that a loop cannot fill the memory.
 const MAX_EXPECTATIONS: usize = 1 << 12;
 
@@ -98,10 +101,12 @@ pub(super) struct CheatcodeState {
     labels: AccountLabels,
     pranks: Vec<ActivePrank>,
     expected: Vec<ExpectedRevert>,
-    emits: Vec<ExpectedEmit>,
+    emits: ExpectedEmits,
     calls: Vec<ExpectedCall>,
     mocks: CallMocks,
     snapshots: Vec<StateSnapshot>,
+    /// Snapshots of this transaction that the target deleted.
+    deleted_snapshots: BTreeSet<U256>,
     next_snapshot: u64,
     /// Number of random values that were returned.
     random_count: u64,
@@ -110,8 +115,14 @@ pub(super) struct CheatcodeState {
     /// Recorded events of earlier transactions. Checkpoints share them until one is added.
     recorded: RecordedLogs,
     verdict: CheatcodeVerdict,
-    /// The target itself reported that an assertion failed.
-    has_noted_failure: bool,
+    /// The last check of a cheat code that failed.
+    failed_check: Option<FailedCheck>,
+    /// Calldata of the cheat codes of this transaction, in bytes.
+    input_bytes: usize,
+    /// The target stored that an assertion failed. That counts if the storage has it when the transaction ends.
+    has_stored_failure: bool,
+    /// The target undid, by a snapshot, that it had stored a failed assertion. As in forge, that counts.
+    has_undone_failure: bool,
     /// A contract of the current sequence received the cheat code address in calldata.
     is_address_passed: bool,
 }
@@ -130,6 +141,7 @@ fn is_same_list<T>(own: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
 pub(super) struct KeptEffects {
     mocks: CallMocks,
     random_count: u64,
+    next_snapshot: u64,
     pranks: Vec<ActivePrank>,
     records_logs: bool,
     recorded: RecordedLogs,
@@ -142,9 +154,43 @@ pub(super) struct KeptEffects {
 pub(super) struct CheatcodeVerdict {
     /// The target rejected its arguments, or used a cheat code that cannot be run.
     pub(super) is_discarded: bool,
+    /// The transaction was in flight when the time was up.
+    pub(super) is_cut_off: bool,
+    /// An assertion failed and ended the transaction, or the target stored that one failed.
     pub(super) breaks_assertion: bool,
+    /// Something expected did not happen, which ended the transaction.
+    pub(super) misses_expectation: bool,
     /// Reason that the result of the transaction is unknown.
     pub(super) not_run: Option<NotRunReason>,
+}
+
+/// A check of a cheat code that failed. It counts if its revert ended the transaction, because the target may catch it.
+#[derive(Clone, Debug)]
+struct FailedCheck {
+    /// The revert data.
+    output: Bytes,
+    /// Something expected did not happen; otherwise an assertion failed.
+    is_expectation: bool,
+}
+
+/// The end of a transaction.
+struct TransactionEnd<'a> {
+    is_success: bool,
+    output: &'a Bytes,
+    logs: &'a [Log],
+    /// The storage says that an assertion failed.
+    has_failure: bool,
+}
+
+/// A frame that ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndedFrame {
+    /// 0 for the top-level call.
+    pub(super) depth: usize,
+    /// The frame could not change any state.
+    pub(super) is_static: bool,
+    /// The frame was a call of a cheat code.
+    pub(super) is_cheatcode: bool,
 }
 
 /// A call of a cheat code.
@@ -218,6 +264,7 @@ impl CheatcodeState {
         KeptEffects {
             mocks: self.mocks.clone(),
             random_count: self.random_count,
+            next_snapshot: self.next_snapshot,
             pranks: self.pranks.clone(),
             records_logs: self.recorded_from.is_some(),
             recorded: self.recorded.clone(),
@@ -229,6 +276,7 @@ impl CheatcodeState {
     pub(super) fn set_kept(&mut self, kept: &KeptEffects) {
         self.mocks.clone_from(&kept.mocks);
         self.random_count = kept.random_count;
+        self.next_snapshot = kept.next_snapshot;
         self.pranks.clone_from(&kept.pranks);
         self.recorded_from = kept.records_logs.then_some(0);
         self.recorded.clone_from(&kept.recorded);
@@ -240,6 +288,7 @@ impl CheatcodeState {
     pub(super) fn differs_from(&self, kept: &KeptEffects) -> bool {
         !is_same_list(&self.mocks, &kept.mocks)
             || self.random_count != kept.random_count
+            || self.next_snapshot != kept.next_snapshot
             || self.pranks != kept.pranks
             || self.recorded_from.is_some() != kept.records_logs
             || !is_same_list(&self.recorded, &kept.recorded)
@@ -247,9 +296,35 @@ impl CheatcodeState {
             || !is_same_list(&self.set_variables, &kept.set_variables)
     }
 
+    /// Notes that an event was emitted. If the frame that emitted it must revert therefore, returns the revert data.
+    pub(super) fn note_emitted(&mut self, log: &Log) -> Result<(), Bytes> {
+        if self.emits.is_empty() {
+            return Ok(());
+        }
+        emits::note_emitted(&mut self.emits, log).map_err(|text| self.fail_check(text, true))
+    }
+
+    /// Forgets snapshots of a frame that was undone: nothing leads back to them.
+    pub(super) fn drop_undone_snapshots(&mut self, journal: usize) {
+        self.snapshots.retain(|snapshot| snapshot.is_within(journal));
+    }
+
+    /// Notes that a check failed, and returns the revert data.
+    fn fail_check(&mut self, text: &str, is_expectation: bool) -> Bytes {
+        let output = encoding::encode_error(text);
+        self.failed_check = Some(FailedCheck { output: output.clone(), is_expectation });
+        output
+    }
+
     /// Prepares the effects that last for a transaction with this origin.
     pub(super) fn begin_transaction(&mut self, origin: Address) {
         prank::renew_pranks(&mut self.pranks, origin);
+    }
+
+    /// Discards the transaction, because the time was up before it ended.
+    pub(super) fn cut_off(&mut self) {
+        self.verdict.is_discarded = true;
+        self.verdict.is_cut_off = true;
     }
 
     /// Discards the transaction, because its result is unknown for this reason. The first one is kept.
@@ -261,43 +336,70 @@ impl CheatcodeState {
     /// Clears the state of one transaction and returns its verdict.
     ///
     /// Pranks that were not stopped go on, as in forge: `setUp()` often ends with one.
-    fn end_transaction(&mut self, logs: &[Log], is_success: bool) -> CheatcodeVerdict {
+    fn end_transaction(&mut self, end: &TransactionEnd<'_>) -> CheatcodeVerdict {
         self.expected.clear();
         self.emits.clear();
         self.calls.clear();
         self.snapshots.clear();
-        logs::keep_recorded_logs(self, logs);
-        let has_noted_failure = std::mem::take(&mut self.has_noted_failure);
-        let CheatcodeVerdict { is_discarded, breaks_assertion, not_run } =
+        self.deleted_snapshots.clear();
+        logs::keep_recorded_logs(self, end.logs);
+        let has_stored_failure = std::mem::take(&mut self.has_stored_failure);
+        let has_undone_failure = std::mem::take(&mut self.has_undone_failure);
+        let failed_check = self.failed_check.take();
+        self.input_bytes = 0;
+        let CheatcodeVerdict { is_discarded, is_cut_off, not_run, .. } =
             std::mem::take(&mut self.verdict);
+        let ended_by = |is_expectation: bool| {
+            let is_ending =
+                |it: &FailedCheck| it.is_expectation == is_expectation && it.output == *end.output;
+            !end.is_success && failed_check.as_ref().is_some_and(is_ending)
+        };
         // A smart contract may catch the revert of an assertion; a failure that it recorded itself still counts.
-        let breaks_assertion = has_noted_failure || breaks_assertion && !is_success;
-        let breaks_assertion = breaks_assertion && !is_discarded;
-        CheatcodeVerdict { is_discarded, breaks_assertion, not_run }
+        let is_recorded =
+            has_undone_failure || has_stored_failure && end.has_failure && end.is_success;
+        let breaks_assertion = !is_discarded && (is_recorded || ended_by(false));
+        let misses_expectation = !is_discarded && ended_by(true);
+        CheatcodeVerdict { is_discarded, is_cut_off, breaks_assertion, misses_expectation, not_run }
     }
 }
 
 impl EvmMachine {
     /// Applies active pranks to a frame before it starts and arms expected reverts.
     pub(super) fn apply_cheatcodes_to_frame(&mut self, init: &mut FrameInit) {
-        if matches!(&init.frame_input, FrameInput::Call(call) if call.bytecode_address == CHEATCODE_ADDRESS)
-        {
+        if is_cheatcode_frame(init) {
             return;
         }
         let context = &mut self.engine.ctx;
         expect::arm_expected_reverts(&mut context.chain.cheats, init);
-        emits::arm_expected_emits(context, init);
         calls::count_expected_calls(context, init);
         prank::apply_prank(&mut self.engine.ctx, init);
     }
 
     /// Ends pranks of the frame and checks its result against expected reverts.
-    pub(super) fn check_frame_result(&mut self, depth: usize, result: FrameResult) -> FrameResult {
-        prank::end_prank(&mut self.engine.ctx, depth);
-        let context = &mut self.engine.ctx;
-        let result = emits::check_expected_emits(context, depth, result);
-        let result = expect::check_expected_reverts(&mut context.chain.cheats, depth, result);
-        calls::check_expected_calls(&mut context.chain.cheats, depth, result)
+    pub(super) fn check_frame_result(
+        &mut self,
+        frame: EndedFrame,
+        result: FrameResult,
+    ) -> FrameResult {
+        if frame.is_cheatcode {
+            return result;
+        }
+        prank::end_prank(&mut self.engine.ctx, frame.depth);
+        let cheats = &mut self.engine.ctx.chain.cheats;
+        let result = match expect::check_expected_reverts(cheats, frame.depth, result) {
+            RevertCheck::Unexpected(result) => emits::check_expected_emits(cheats, frame, result),
+            RevertCheck::Checked(result) => return result,
+        };
+        if frame.depth > 0 {
+            return result;
+        }
+        let result = calls::check_expected_calls(cheats, result);
+        emits::check_emits_at_end(cheats, result)
+    }
+
+    /// Returns true if a test library recorded that an assertion failed.
+    pub(crate) fn has_noted_failure(&self) -> bool {
+        accounts::has_noted_failure(&self.engine.ctx)
     }
 
     /// Returns the answer of a mocked call, which replaces its frame.
@@ -309,17 +411,28 @@ impl EvmMachine {
     pub(super) fn finish_cheatcodes(
         &mut self,
         before: &ChainCheckpoint,
-        is_success: bool,
+        result: &InterpreterResult,
     ) -> CheatcodeVerdict {
         let context = &mut self.engine.ctx;
-        let verdict =
-            context.chain.cheats.end_transaction(&context.journaled_state.logs, is_success);
-        if verdict.is_discarded || !is_success {
+        let has_failure = accounts::has_noted_failure(context);
+        let end = TransactionEnd {
+            is_success: result.result.is_ok(),
+            output: &result.output,
+            logs: &context.journaled_state.logs,
+            has_failure,
+        };
+        let verdict = context.chain.cheats.end_transaction(&end);
+        if verdict.is_discarded || !result.result.is_ok() {
             // The journal holds neither block nor labels, and a frame may have been failed after it was committed.
             self.rewind(before);
         }
         verdict
     }
+}
+
+/// Returns true if the frame is a call of a cheat code.
+pub(super) fn is_cheatcode_frame(init: &FrameInit) -> bool {
+    matches!(&init.frame_input, FrameInput::Call(call) if call.bytecode_address == CHEATCODE_ADDRESS)
 }
 
 /// Ethereum's precompiles plus the cheat code address.
@@ -378,7 +491,8 @@ fn run_cheatcode(
     context: &mut EvmContext,
     inputs: &CallInputs,
 ) -> Result<InterpreterResult, String> {
-    if context.journaled_state.database.failure().is_some() {
+    let database = &context.journaled_state.database;
+    if database.failure().is_some() || database.is_cut_off() {
         // What the contract read is wrong, so that a cheat code must not act on it.
         context.chain.cheats.verdict.is_discarded = true;
         return Err(String::new());
@@ -391,8 +505,7 @@ fn run_cheatcode(
             (InstructionResult::Revert, encoding::encode_error(&text))
         }
         Err(CheatcodeError::AssertionFailed(text)) => {
-            cheats.verdict.breaks_assertion = true;
-            (InstructionResult::Revert, encoding::encode_error(&text))
+            (InstructionResult::Revert, cheats.fail_check(&text, false))
         }
         Err(CheatcodeError::NotRun(reason)) => {
             cheats.verdict.is_discarded = true;
@@ -415,6 +528,12 @@ fn dispatch_cheatcode(context: &mut EvmContext, inputs: &CallInputs) -> Cheatcod
     if size > MAX_INPUT {
         let text = format!("cheat code calldata has {size} bytes; the limit is {MAX_INPUT}");
         return Err(CheatcodeError::InvalidUse(text));
+    }
+    let input_bytes = &mut context.chain.cheats.input_bytes;
+    *input_bytes = input_bytes.saturating_add(size);
+    if *input_bytes > MAX_ALL_INPUT {
+        let text = format!("cheat codes of one call received more than {MAX_ALL_INPUT} bytes");
+        return Err(CheatcodeError::NotRun(NotRunReason::RefusedCheatcode(text)));
     }
     let data = inputs.input.bytes(context);
     // The journal depth already includes the frame of this call.

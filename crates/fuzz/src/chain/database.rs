@@ -1,7 +1,8 @@
 //! State that the journal does not hold yet: that of the active fork, or nothing.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, B256, U256};
@@ -25,6 +26,10 @@ pub(super) struct ChainDatabase {
     failure: Option<(RemoteError, usize)>,
     /// Time spent waiting for remote state since the transaction began.
     waited: Duration,
+    /// Time after which nothing is waited for.
+    end: Option<Instant>,
+    /// Some state was not known at the end.
+    is_cut_off: bool,
 }
 
 impl ChainDatabase {
@@ -54,15 +59,23 @@ impl ChainDatabase {
         std::mem::take(&mut self.waited)
     }
 
+    /// Sets the time after which nothing is waited for.
+    pub(super) fn set_end(&mut self, end: Option<Instant>) {
+        self.end = end;
+    }
+
+    /// Returns true if some state in the journal is not what it should be, because it was not known at the end.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
     /// Asks the remote chain, if there is one.
-    fn ask<T>(
+    fn ask<T: Send + 'static>(
         &mut self,
-        question: impl FnOnce(&dyn RemoteState) -> Result<T, RemoteError>,
+        question: impl FnOnce(&dyn RemoteState) -> Result<T, RemoteError> + Send + 'static,
     ) -> Option<T> {
-        let remote = self.remote.as_deref()?;
-        let begin = Instant::now();
-        let answer = question(remote);
-        self.waited += begin.elapsed();
+        let remote = self.remote.clone()?;
+        let answer = self.wait_for(move || question(&*remote))?;
         match answer {
             Ok(value) => Some(value),
             Err(error) => {
@@ -71,6 +84,35 @@ impl ChainDatabase {
             }
         }
     }
+
+    /// Waits for something that comes from a remote chain, but not past the end. Returns `None` then.
+    pub(super) fn wait_for<T: Send + 'static>(
+        &mut self,
+        fetch: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let begin = Instant::now();
+        let answer = match self.end {
+            _ if self.is_cut_off => None,
+            None => Some(fetch()),
+            Some(end) => fetch_until(end, fetch),
+        };
+        self.waited += begin.elapsed();
+        self.is_cut_off |= answer.is_none();
+        answer
+    }
+}
+
+/// Runs a function that may block on a thread of its own, and waits until this time at most.
+fn fetch_until<T: Send + 'static>(
+    end: Instant,
+    fetch: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let left = end.checked_duration_since(Instant::now())?;
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let thread = thread::Builder::new().name("fuzz-fetch".to_owned());
+    // Nobody may wait for the answer anymore.
+    thread.spawn(move || drop(sender.send(fetch()))).ok()?;
+    receiver.recv_timeout(left).ok()
 }
 
 impl Database for ChainDatabase {
@@ -81,7 +123,9 @@ impl Database for ChainDatabase {
         if address == CHEATCODE_ADDRESS || address == CONSOLE_ADDRESS {
             return Ok(None);
         }
-        let Some(account) = self.ask(|remote| remote.account(address)) else { return Ok(None) };
+        let Some(account) = self.ask(move |remote| remote.account(address)) else {
+            return Ok(None);
+        };
         Ok((account != RemoteAccount::default()).then(|| to_account_info(account)))
     }
 
@@ -91,14 +135,14 @@ impl Database for ChainDatabase {
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Infallible> {
-        Ok(self.ask(|remote| remote.storage(address, slot)).unwrap_or_default())
+        Ok(self.ask(move |remote| remote.storage(address, slot)).unwrap_or_default())
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, Infallible> {
         // Later blocks exist on the fork only.
         let hash = match &self.remote {
             Some(remote) if number <= remote.block().number => {
-                self.ask(|remote| remote.block_hash(number))
+                self.ask(move |remote| remote.block_hash(number))
             }
             _ => None,
         };

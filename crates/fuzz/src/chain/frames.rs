@@ -7,11 +7,13 @@ use revm::context::{ContextTr as _, LocalContextTr as _};
 use revm::context_interface::context::ContextError;
 use revm::handler::{EvmTr as _, FrameData, FrameResult, ItemOrResult};
 use revm::interpreter::interpreter_action::FrameInit;
+use revm::interpreter::interpreter_types::RuntimeFlag as _;
 use revm::interpreter::{
     CallOutcome, FrameInput, Gas, InstructionResult, InterpreterResult, SharedMemory,
 };
 
 use super::NotRunReason;
+use super::cheatcodes::{self, EndedFrame};
 use super::code::CodePart;
 use super::machine::EvmMachine;
 
@@ -63,12 +65,13 @@ impl EvmMachine {
         {
             reads.record_call(call.bytecode_address);
         }
+        let ended = describe_end(&init);
         let depth = init.depth;
         if let Some(trace) = &mut self.trace {
             trace.begin_frame(&self.engine.ctx, &init);
         }
         if let Some(result) = self.find_mocked_result(&init) {
-            return Ok(Some(self.finish_frame(depth, result)));
+            return Ok(Some(self.finish_frame(ended, result)));
         }
         match self.engine.frame_init(init)? {
             ItemOrResult::Item(_) => {
@@ -79,7 +82,7 @@ impl EvmMachine {
                 }
                 Ok(None)
             }
-            ItemOrResult::Result(result) => Ok(Some(self.finish_frame(depth, result))),
+            ItemOrResult::Result(result) => Ok(Some(self.finish_frame(ended, result))),
         }
     }
 
@@ -88,6 +91,8 @@ impl EvmMachine {
     fn end_frame(&mut self, result: FrameResult) -> FrameResult {
         let frame = self.engine.frame_stack.get();
         let depth = frame.depth;
+        let is_static = frame.interpreter.runtime_flag.is_static();
+        let ended = EndedFrame { depth, is_static, is_cheatcode: false };
         if result.instruction_result().is_halt() {
             let offset =
                 revm::interpreter::interpreter_types::Jumps::pc(&frame.interpreter.bytecode);
@@ -101,21 +106,25 @@ impl EvmMachine {
             self.engine.ctx.chain.probe.created.push(address);
         }
         let is_ok = result.instruction_result().is_ok();
+        if !is_ok {
+            let journal = self.engine.ctx.journaled_state.journal.len();
+            self.engine.ctx.chain.cheats.drop_undone_snapshots(journal);
+        }
         if self.engine.ctx.chain.forks.end_frame(depth, is_ok) {
             let text = "a nested call that selected a fork was reverted";
             let reason = NotRunReason::RefusedCheatcode(text.to_owned());
             self.engine.ctx.chain.cheats.discard(reason);
         }
-        self.finish_frame(depth, result)
+        self.finish_frame(ended, result)
     }
 
     /// Applies expected reverts to a result and records it in the trace.
     #[inline]
-    fn finish_frame(&mut self, depth: usize, result: FrameResult) -> FrameResult {
+    fn finish_frame(&mut self, ended: EndedFrame, result: FrameResult) -> FrameResult {
         let cheats = &self.engine.ctx.chain.cheats;
-        let result = if cheats.is_idle() { result } else { self.check_frame_result(depth, result) };
+        let result = if cheats.is_idle() { result } else { self.check_frame_result(ended, result) };
         if let Some(trace) = &mut self.trace {
-            trace.end_frame(depth, &result);
+            trace.end_frame(ended.depth, &result);
         }
         result
     }
@@ -132,6 +141,13 @@ impl EvmMachine {
         let code = frame.interpreter.bytecode.original_byte_slice();
         self.engine.ctx.chain.probe.enter_code(part, hash, code, is_new);
     }
+}
+
+/// Returns what is known of the end of a frame before it starts.
+fn describe_end(init: &FrameInit) -> EndedFrame {
+    let is_static = matches!(&init.frame_input, FrameInput::Call(call) if call.is_static);
+    let is_cheatcode = cheatcodes::is_cheatcode_frame(init);
+    EndedFrame { depth: init.depth, is_static, is_cheatcode }
 }
 
 /// Returns the result of a call that the engine aborted. The only causes are a cheat code that discards the transaction

@@ -5,9 +5,10 @@ use revm::bytecode::opcode;
 use revm::handler::instructions::EthInstructions;
 use revm::interpreter::instructions::{bitwise, block_info, control, host};
 use revm::interpreter::interpreter::EthInterpreter;
-use revm::interpreter::interpreter_types::{InputsTr, Jumps};
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, LoopControl};
 use revm::interpreter::{
     Instruction, InstructionContext, InstructionExecResult, InstructionResult, Interpreter,
+    InterpreterAction,
 };
 use revm::primitives::hardfork::SpecId;
 
@@ -27,7 +28,7 @@ const NOTED_WORDS: usize = 16;
 /// Builds the instruction table with hooks.
 pub(super) fn build_instruction_table(spec: SpecId, watches_arithmetic: bool) -> Instructions {
     let mut table = Instructions::new_mainnet_with_spec(spec);
-    let hooks: [(u8, Hook); 25] = [
+    let hooks: [(u8, Hook); 26] = [
         (opcode::JUMPI, jumpi),
         (opcode::JUMPDEST, jumpdest),
         (opcode::LT, lt),
@@ -49,6 +50,7 @@ pub(super) fn build_instruction_table(spec: SpecId, watches_arithmetic: bool) ->
         (opcode::GASLIMIT, gaslimit),
         (opcode::BASEFEE, basefee),
         (opcode::BLOBBASEFEE, blob_basefee),
+        (opcode::LOG0, emit::<0>),
         (opcode::LOG1, log::<1>),
         (opcode::LOG2, log::<2>),
         (opcode::LOG3, log::<3>),
@@ -96,7 +98,8 @@ fn jumpdest(context: HookContext<'_>) -> InstructionExecResult {
         if context.host.chain.probe.extend_deadline(waited) {
             return Ok(());
         }
-        // The target sees an exhausted gas limit, which cannot be caught at the top level.
+        // The result is unknown. The calling frames end in the same way at their next block.
+        context.host.chain.probe.is_timed_out = true;
         Err(InstructionResult::OutOfGas)
     }
 }
@@ -231,14 +234,14 @@ fn log<const TOPICS: usize>(context: HookContext<'_>) -> InstructionExecResult {
     let address = context.interpreter.input.target_address();
     let is_watched = topic.is_some_and(|topic| context.host.chain.probe.watches_topic(&topic));
     if !is_watched && !context.host.chain.probe.notes {
-        return host::log::<TOPICS, EvmContext>(context);
+        return emit::<TOPICS>(context);
     }
     // The instruction pops the topics off the stack.
     let topics = if is_watched { TOPICS } else { 0 };
     let topics = (2..2 + topics).filter_map(|at| peek_stack(context.interpreter, at));
     let topics: Vec<_> = topics.map(B256::from).collect();
     let InstructionContext { interpreter, host } = context;
-    host::log::<TOPICS, EvmContext>(InstructionContext { interpreter, host })?;
+    emit::<TOPICS>(InstructionContext { interpreter, host })?;
     // The instruction has paid for its memory, so the range exists.
     let data = match (start.map(usize::try_from), length.map(usize::try_from)) {
         (Some(Ok(start)), Some(Ok(length))) if length > 0 => {
@@ -247,10 +250,22 @@ fn log<const TOPICS: usize>(context: HookContext<'_>) -> InstructionExecResult {
         _ => Bytes::new(),
     };
     let probe = &mut host.chain.probe;
-    if probe.notes {
-        let words = data.chunks_exact(32).take(NOTED_WORDS);
-        probe.values.extend(words.map(U256::from_be_slice));
+    for word in data.chunks_exact(32).take(NOTED_WORDS) {
+        probe.record_value(U256::from_be_slice(word));
     }
     probe.record_event(offset, address, &topics, data);
     Ok(())
+}
+
+/// Emits an event, which may be one that a cheat code announced.
+fn emit<const TOPICS: usize>(context: HookContext<'_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    host::log::<TOPICS, EvmContext>(InstructionContext { interpreter, host })?;
+    let Some(log) = host.journaled_state.logs.last() else { return Ok(()) };
+    host.chain.cheats.note_emitted(log).map_err(|output| {
+        let result = InstructionResult::Revert;
+        let action = InterpreterAction::new_return(result, output, interpreter.gas);
+        interpreter.bytecode.set_action(action);
+        result
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::context::journal::{JournalEntry, JournalInner};
@@ -35,6 +35,9 @@ use crate::config::ProjectAccess;
 
 /// Hard fork whose rules apply.
 const SPEC: SpecId = SpecId::OSAKA;
+
+/// Maximum memory of all frames of a call, in bytes, as in forge.
+const MEMORY_LIMIT: u64 = 1 << 27;
 
 /// State that instructions reach in addition to the chain itself.
 pub(super) struct HostExtensions {
@@ -120,13 +123,16 @@ pub struct ChainState {
 pub struct EvmMachine {
     pub(super) engine: EvmEngine,
     limits: CallLimits,
+    /// A call was in flight at the end.
+    has_cut_calls: bool,
     /// Recorder of frames while a call is traced.
     pub(super) trace: Option<CallTraceRecorder>,
 }
 
 impl TransactionOutcome {
+    /// Returns true if the call ended without a revert, and was not discarded.
     pub fn is_success(&self) -> bool {
-        self.result.is_ok()
+        self.result.is_ok() && !self.is_discarded()
     }
 
     pub fn is_revert(&self) -> bool {
@@ -135,8 +141,13 @@ impl TransactionOutcome {
 
     /// Returns true if the target rejected its arguments (`vm.assume`) or could not be run. The call changed nothing and
     /// proves nothing.
-    pub(crate) fn is_discarded(&self) -> bool {
+    pub fn is_discarded(&self) -> bool {
         self.verdict.is_discarded
+    }
+
+    /// Returns true if the call was in flight when the time of the campaign was up. It is discarded, and says nothing.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.verdict.is_cut_off
     }
 
     /// Returns the reason that the call could not be run, such as an unsupported cheat code. Such a call is discarded.
@@ -144,8 +155,13 @@ impl TransactionOutcome {
         self.verdict.not_run.as_ref()
     }
 
-    /// Returns true if a cheat code assertion (`vm.assertEq` and others) failed or an expected revert did not happen.
+    /// Returns true if a cheat code assertion (`vm.assertEq` and others) failed, or something expected did not happen.
     pub fn breaks_assertion(&self) -> bool {
+        self.verdict.breaks_assertion || self.verdict.misses_expectation
+    }
+
+    /// Returns true if a cheat code assertion failed. For forge, something expected that did not happen is a mere revert.
+    pub(crate) fn fails_assertion(&self) -> bool {
         self.verdict.breaks_assertion
     }
 }
@@ -213,6 +229,7 @@ impl EvmMachine {
         cfg.chain_id = state.chain_id;
         cfg.limit_contract_code_size = Some(state.code_size);
         cfg.limit_contract_initcode_size = Some(usize::MAX);
+        cfg.memory_limit = MEMORY_LIMIT;
         let instructions = hooks::build_instruction_table(SPEC, codes.has_unchecked());
         let watch = HostExtensions {
             probe: ExecutionProbe::new(codes, topics),
@@ -232,8 +249,12 @@ impl EvmMachine {
         let precompiles = ChainPrecompiles::new(SPEC);
         let warm = precompiles.addresses();
         context.journaled_state.warm_precompiles(warm);
-        let mut machine =
-            Self { engine: Evm::new(context, instructions, precompiles), limits, trace: None };
+        let mut machine = Self {
+            engine: Evm::new(context, instructions, precompiles),
+            limits,
+            has_cut_calls: false,
+            trace: None,
+        };
         if machine.engine.ctx.chain.cheats.is_enabled() {
             // Solidity checks for code before it calls.
             machine.set_code(CHEATCODE_ADDRESS, Bytes::from_static(&[0]));
@@ -257,12 +278,53 @@ impl EvmMachine {
         }
     }
 
+    /// Returns to a state, and forgets what was loaded since. Earlier checkpoints are no longer valid.
+    ///
+    /// Rewinding keeps every account and slot that was ever loaded, so that a long campaign would fill the memory.
+    pub(crate) fn restore(&mut self, state: ChainState) {
+        let ChainState { journal, block, chain_id, cheats, forks, code_size } = state;
+        let warm = self.engine.precompiles.addresses();
+        let context = &mut self.engine.ctx;
+        context.chain.cheats = cheats;
+        context.chain.forks = forks;
+        let remote = context.chain.forks.active_remote();
+        context.journaled_state.database.set_remote(remote, 0);
+        context.journaled_state.inner = journal;
+        context.journaled_state.warm_precompiles(warm);
+        context.block = block;
+        context.cfg.chain_id = chain_id;
+        context.cfg.limit_contract_code_size = Some(code_size);
+    }
+
+    /// Returns the number of loaded accounts and slots.
+    pub(crate) fn count_loaded(&self) -> usize {
+        let accounts = self.engine.ctx.journaled_state.state.values();
+        accounts.map(|account| 1 + account.storage.len()).sum()
+    }
+
     pub fn probe(&self) -> &ExecutionProbe {
         &self.engine.ctx.chain.probe
     }
 
     pub(crate) fn probe_mut(&mut self) -> &mut ExecutionProbe {
         &mut self.engine.ctx.chain.probe
+    }
+
+    /// Sets the time at which every call ends, even one that waits for the state of a fork.
+    pub(crate) fn set_end(&mut self, end: Option<Instant>) {
+        self.engine.ctx.chain.probe.set_end(end);
+        self.engine.ctx.journaled_state.database.set_end(end);
+    }
+
+    /// Lets calls run past the end. The state of a fork is not waited for, however.
+    pub(crate) fn lift_end_of_calls(&mut self) {
+        self.engine.ctx.chain.probe.set_end(None);
+        self.has_cut_calls = false;
+    }
+
+    /// Returns true if a call was in flight at the end, or state did not arrive before it. Later results mean nothing.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.has_cut_calls || self.engine.ctx.journaled_state.database.is_cut_off()
     }
 
     pub fn chain_id(&self) -> u64 {
@@ -483,13 +545,20 @@ impl EvmMachine {
         let result = self.run_to_completion(input);
         let context = &mut self.engine.ctx;
         context.chain.forks.end_transaction();
+        let is_cut_off = context.journaled_state.database.is_cut_off();
+        let is_timed_out = std::mem::take(&mut context.chain.probe.is_timed_out);
+        if is_cut_off || is_timed_out && context.chain.probe.is_past_end() {
+            context.chain.cheats.cut_off();
+            self.has_cut_calls = true;
+        } else if is_timed_out {
+            context.chain.cheats.discard(NotRunReason::TimedOut(limits.time.as_secs()));
+        }
         if let Some(failure) = context.journaled_state.database.failure() {
             let reason = NotRunReason::ForkUnavailable(failure.to_string());
             context.chain.cheats.discard(reason);
         }
-        let is_success = result.instruction_result().is_ok();
         let verdict = before.map_or_else(CheatcodeVerdict::default, |mark| {
-            self.finish_cheatcodes(&mark, is_success)
+            self.finish_cheatcodes(&mark, result.interpreter_result())
         });
         let journal = &mut *self.engine.ctx.journaled_state;
         journal.transient_storage.clear();

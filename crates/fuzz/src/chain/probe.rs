@@ -21,6 +21,10 @@ use super::read_set::ReadSet;
 /// Maximum remembered code hashes; factories can create unlimited different contracts.
 const MAX_HASHES: usize = 4096;
 
+/// Maximum events of one call that are recorded, and of their data in bytes. Gas alone would allow gigabytes.
+const MAX_EVENTS: usize = 1 << 14;
+const MAX_EVENT_BYTES: usize = 1 << 24;
+
 /// Maximum comparisons recorded per call.
 const MAX_COMPARISONS: usize = 512;
 
@@ -148,6 +152,10 @@ pub struct ExecutionProbe {
     /// Records state reads, while requested.
     pub(super) reads: Option<ReadSet>,
     pub signs: IncidentLog,
+    /// The call exceeded its time limit, so that its result is unknown.
+    pub(super) is_timed_out: bool,
+    /// Data of the emitted events, in bytes.
+    emitted_bytes: usize,
     watched_topics: Vec<B256>,
     /// The branch that ran last, as (code, offset).
     last_branch: (u32, u32),
@@ -155,6 +163,8 @@ pub struct ExecutionProbe {
     /// Time limit of the call; the deadline is set at the first clock check.
     time: Duration,
     deadline: Option<Instant>,
+    /// Time at which every call ends.
+    end: Option<Instant>,
 }
 
 impl ExecutionProbe {
@@ -189,21 +199,35 @@ impl ExecutionProbe {
             comparisons: Vec::new(),
             values: Vec::new(),
             emitted: Vec::new(),
+            emitted_bytes: 0,
             created: Vec::new(),
             reads: None,
             signs,
+            is_timed_out: false,
             watched_topics,
             last_branch: (0, 0),
             ticks: TICKS,
             time: Duration::from_secs(60),
             deadline: None,
+            end: None,
         }
+    }
+
+    /// Sets the time at which every call ends.
+    pub(super) fn set_end(&mut self, end: Option<Instant>) {
+        self.end = end;
+    }
+
+    /// Returns true if the time at which every call ends has passed.
+    pub(super) fn is_past_end(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
     }
 
     /// Sets the time limit of the next call.
     pub(super) fn set_time_limit(&mut self, time: Duration) {
         self.ticks = TICKS;
         self.time = time;
+        self.is_timed_out = false;
         // Most calls end long before the first clock check.
         self.deadline = None;
     }
@@ -258,14 +282,21 @@ impl ExecutionProbe {
     fn is_within_deadline(&mut self) -> bool {
         self.ticks = TICKS;
         let now = Instant::now();
+        if self.end.is_some_and(|end| now >= end) {
+            return false;
+        }
         now < *self.deadline.get_or_insert(now + self.time)
     }
 
     /// Extends the time limit. Returns false if it is still exceeded.
     pub(super) fn extend_deadline(&mut self, by: Duration) -> bool {
+        let now = Instant::now();
+        if self.end.is_some_and(|end| now >= end) {
+            return false;
+        }
         let Some(deadline) = &mut self.deadline else { return true };
         *deadline += by;
-        Instant::now() < *deadline
+        now < *deadline
     }
 
     /// Records that the frame ended in the middle of a block, before this offset.
@@ -365,6 +396,10 @@ impl ExecutionProbe {
         data: Bytes,
     ) {
         let Some((topic, indexed)) = topics.split_first() else { return };
+        if self.emitted.len() >= MAX_EVENTS || self.emitted_bytes + data.len() > MAX_EVENT_BYTES {
+            return;
+        }
+        self.emitted_bytes += data.len();
         let (code, offset) = (self.current as u32, offset as u32);
         let (topic, indexed) = (*topic, indexed.to_vec());
         self.emitted.push(WatchedEvent { code, offset, address, topic, indexed, data });
@@ -378,6 +413,7 @@ impl ExecutionProbe {
     /// Clears the events and incidents of the previous call.
     pub(crate) fn clear_call(&mut self) {
         self.emitted.clear();
+        self.emitted_bytes = 0;
         self.signs.clear();
     }
 

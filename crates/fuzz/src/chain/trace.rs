@@ -11,6 +11,9 @@ use super::machine::{EvmContext, EvmMachine, EvmTransaction, TransactionOutcome}
 /// Maximum frames recorded per call.
 const MAX_FRAMES: usize = 10_000;
 
+/// Maximum bytes recorded per call. Calldata costs no gas, so that a contract could pass on the same megabytes many times.
+const MAX_BYTES: usize = 1 << 25;
+
 /// One frame of a call trace.
 #[derive(Clone, Debug)]
 pub struct CallFrame {
@@ -47,6 +50,8 @@ pub(super) struct CallTraceRecorder {
     frames: Vec<CallFrame>,
     /// Indices of the frames that have not ended.
     open: Vec<usize>,
+    /// Bytes recorded so far.
+    bytes: usize,
 }
 
 impl EvmMachine {
@@ -67,7 +72,18 @@ impl CallTraceRecorder {
         if self.frames.len() >= MAX_FRAMES {
             return;
         }
+        let size = match &init.frame_input {
+            FrameInput::Call(call) => call.input.len(),
+            FrameInput::Create(create) => create.init_code().len(),
+            FrameInput::Empty => 0,
+        };
+        if self.bytes.saturating_add(size) > MAX_BYTES {
+            // Frames that this one calls would have no parent.
+            self.bytes = usize::MAX;
+            return;
+        }
         let Some(frame) = build_frame(context, init) else { return };
+        self.bytes += size;
         self.open.push(self.frames.len());
         self.frames.push(frame);
     }
@@ -79,7 +95,11 @@ impl CallTraceRecorder {
         let frame = &mut self.frames[index];
         let ended = result.interpreter_result();
         frame.result = Some(ended.result);
-        frame.output = ended.output.clone();
+        // An output that is too large is shown as an empty one.
+        if self.bytes.saturating_add(ended.output.len()) <= MAX_BYTES {
+            self.bytes += ended.output.len();
+            frame.output = ended.output.clone();
+        }
         frame.gas_used = ended.gas.total_gas_spent();
         if let FrameResult::Create(created) = result {
             frame.to = created.address;

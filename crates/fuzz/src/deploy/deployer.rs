@@ -180,8 +180,13 @@ impl<'a> ChainDeployer<'a> {
         })
     }
 
-    /// Runs `setUp()`, if the contract under test has one.
+    /// Runs `setUp()`, if the contract under test has one. It fails too if an assertion failed without a revert.
     fn run_set_up(&mut self) {
+        if self.machine.has_noted_failure() {
+            let text = "an assertion failed in the constructor";
+            self.placed.set_up_failure = Some(text.to_owned());
+            return;
+        }
         let contract = &self.build.contracts[self.plan.contract];
         let set_up = contract.abi.functions().find(|function| function.signature() == "setUp()");
         let Some(set_up) = set_up else { return };
@@ -197,6 +202,8 @@ impl<'a> ChainDeployer<'a> {
         );
         if !outcome.is_success() {
             self.placed.set_up_failure = Some(describe_failure(&outcome));
+        } else if outcome.breaks_assertion() || self.machine.has_noted_failure() {
+            self.placed.set_up_failure = Some("an assertion failed".to_owned());
         }
     }
 

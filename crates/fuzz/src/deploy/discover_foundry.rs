@@ -52,6 +52,11 @@ pub(super) fn add_functions_and_tests(
     add_known_functions(target, plan)?;
     let fixtures = TestFixtures::read(chain.machine, contract, plan.settings);
     let invariants = add_tests(target, plan, campaign, &fixtures)?;
+    if campaign.derives_limit {
+        // Each table test was counted as one call.
+        let rows = target.seeds.len() as u64;
+        campaign.settings.test_limit = campaign.settings.test_limit.saturating_add(rows);
+    }
     let senders = match invariants > 0 && chain.is_set_up {
         true => add_targets(target, plan, chain, &fixtures)?,
         false => campaign.settings.senders.clone(),

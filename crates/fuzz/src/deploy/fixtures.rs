@@ -4,6 +4,7 @@
 //! element by element. A table test (`table*`) is called with each row of its fixtures and with nothing else.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use alloy_json_abi::{Function, Param};
 use alloy_primitives::{Address, U256};
@@ -16,8 +17,11 @@ use crate::chain::{EvmMachine, EvmTransaction, NotRunReason};
 use crate::config::CampaignSettings;
 use crate::target::{FunctionId, FuzzTarget};
 
-/// Maximum values of one fixture, and of all rows of a table.
-const MAX_VALUES: usize = 1024;
+/// Maximum values of one fixture. A table with more rows is not run, because a part of it would say nothing of the rest.
+const MAX_VALUES: usize = 2048;
+
+/// Maximum time for the values of one fixture, which are read one by one.
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// Maximum bytes that a fixture may return.
 const MAX_OUTPUT: usize = 1 << 20;
@@ -32,6 +36,8 @@ pub(super) struct TestFixtures {
 struct TypedValues {
     ty: AbiType,
     values: Vec<AbiValue>,
+    /// There are more values.
+    is_cut: bool,
 }
 
 impl TestFixtures {
@@ -59,8 +65,8 @@ impl TestFixtures {
         params: &[Param],
     ) {
         for (index, param) in params.iter().enumerate() {
-            if let Some(values) = self.find_values(param) {
-                target.fixtures.insert((id, index), values.to_vec());
+            if let Some(found) = self.find_values(param) {
+                target.fixtures.insert((id, index), found.values.clone());
             }
         }
     }
@@ -78,7 +84,14 @@ impl TestFixtures {
         let mut columns = Vec::new();
         for param in params {
             match self.find_values(param) {
-                Some(values) => columns.push(values),
+                Some(column) if column.is_cut => {
+                    let text = format!(
+                        "the fixture for the parameter `{}` has more than {MAX_VALUES} values, or is too large",
+                        param.name
+                    );
+                    return Some(NotRunReason::InvalidFixture(text));
+                }
+                Some(column) => columns.push(&column.values),
                 None => {
                     let text = format!("no fixture for the parameter `{}`", param.name);
                     return Some(NotRunReason::InvalidFixture(text));
@@ -105,10 +118,10 @@ impl TestFixtures {
         None
     }
 
-    fn find_values(&self, param: &Param) -> Option<&[AbiValue]> {
+    fn find_values(&self, param: &Param) -> Option<&TypedValues> {
         let found = self.values.get(&normalize_name(&param.name))?;
         let ty = AbiType::from_param(param).ok()?;
-        (found.ty == ty).then_some(&found.values)
+        (found.ty == ty).then_some(found)
     }
 }
 
@@ -131,17 +144,28 @@ fn read_fixture(
         ([], outputs) => {
             let [AbiType::Array(element)] = &outputs[..] else { return None };
             let output = call_fixture(machine, settings, encode_call(selector, &[], &[]))?;
-            let decoded = decode_values(&outputs, &output)?;
-            let [AbiValue::List(values)] = &decoded[..] else { return None };
+            let (ty, is_large) = ((**element).clone(), output.len() > MAX_OUTPUT);
+            // The decoder refuses lists that are too long.
+            let decoded = decode_values(&outputs, &output).filter(|_| !is_large);
+            let values = match decoded.as_deref() {
+                Some([AbiValue::List(values)]) => values.as_slice(),
+                _ => return Some(TypedValues { ty, values: Vec::new(), is_cut: true }),
+            };
+            let is_cut = values.len() > MAX_VALUES;
             let values = values.iter().take(MAX_VALUES).cloned().collect();
-            Some(TypedValues { ty: (**element).clone(), values })
+            Some(TypedValues { ty, values, is_cut })
         }
         ([AbiType::Uint(256)], outputs) => {
-            let mut values = Vec::new();
-            for index in 0..MAX_VALUES {
-                let index = [AbiValue::Word(U256::from(index))];
-                let data = encode_call(selector, &inputs, &index);
+            let (mut values, mut is_cut) = (Vec::new(), false);
+            let begin = Instant::now();
+            for index in 0..=MAX_VALUES {
+                let position = [AbiValue::Word(U256::from(index))];
+                let data = encode_call(selector, &inputs, &position);
                 let Some(output) = call_fixture(machine, settings, data) else { break };
+                if index == MAX_VALUES || output.len() > MAX_OUTPUT || begin.elapsed() > MAX_TIME {
+                    is_cut = true;
+                    break;
+                }
                 let Some(mut decoded) = decode_values(&outputs, &output) else { break };
                 // The getter of an array of structs returns the fields.
                 values.push(match decoded.len() {
@@ -153,7 +177,7 @@ fn read_fixture(
                 1 => outputs.into_iter().next()?,
                 _ => AbiType::Tuple(outputs),
             };
-            Some(TypedValues { ty, values })
+            Some(TypedValues { ty, values, is_cut })
         }
         _ => None,
     }
@@ -172,5 +196,5 @@ fn call_fixture(
         data: data.into(),
     };
     let outcome = machine.simulate_call(&transaction, GETTER_LIMITS);
-    (outcome.is_success() && outcome.output.len() <= MAX_OUTPUT).then_some(outcome.output)
+    outcome.is_success().then_some(outcome.output)
 }

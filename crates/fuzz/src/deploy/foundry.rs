@@ -89,6 +89,8 @@ pub(super) struct FoundryCampaign {
     pub(super) settings: CampaignSettings,
     /// Settings of each invariant, by name.
     inline: InlineSettings,
+    /// The number of calls follows from those of the tests.
+    pub(super) derives_limit: bool,
     pub(super) warnings: Vec<String>,
 }
 
@@ -103,7 +105,8 @@ impl FoundryCampaign {
         let source = build.sources.iter().find(|source| source.path == contract.source);
         let text = source.map_or("", |source| &*source.text);
         let inline = InlineSettings::read(text, &contract.name);
-        let mut campaign = Self { settings: settings.clone(), inline, warnings: Vec::new() };
+        let (settings, warnings) = (settings.clone(), Vec::new());
+        let mut campaign = Self { settings, inline, derives_limit: false, warnings };
         campaign.adapt_chain();
         campaign.adapt_limits(contract)?;
         Ok(campaign)
@@ -183,6 +186,7 @@ impl FoundryCampaign {
             let depth = u64::try_from(own.invariant_depth.get()).unwrap_or(u64::MAX);
             let calls = invariants.map_or(0, |own| own.invariant_runs.saturating_mul(depth));
             settings.test_limit = calls.saturating_add(units);
+            self.derives_limit = true;
         }
         if set("maxTimeDelay", settings.max_time_delay == plain.max_time_delay) {
             settings.max_time_delay = own.max_time_delay;

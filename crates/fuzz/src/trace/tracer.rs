@@ -76,7 +76,8 @@ impl<'a> Tracer<'a> {
     pub fn check_test(&mut self, test: usize) -> Option<CallExecution> {
         let (TestKind::Property { function }
         | TestKind::MustRevert { function }
-        | TestKind::Invariant { function }) = &self.target.tests.get(test)?.kind
+        | TestKind::Invariant { function }
+        | TestKind::AfterInvariant { function }) = &self.target.tests.get(test)?.kind
         else {
             return None;
         };

@@ -3,15 +3,18 @@
 //! The targets are in `tests/verdicts`, compiled by `compile.mjs` to `verdicts.json`.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
-use alloy_primitives::{Address, U256, address, keccak256};
+use alloy_primitives::{Address, B256, U256, address, keccak256};
 use fuzz::abi::AbiValue;
 use fuzz::call::{CallPayload, SequenceCall};
 use fuzz::campaign::{
     Campaign, CampaignOptions, CampaignState, CampaignSummary, TestVerdict, WorkerEndReason,
 };
+use fuzz::chain::{RemoteAccount, RemoteBlock, RemoteError, RemoteState};
 use fuzz::config::{CampaignSettings, TestMode};
 use fuzz::deploy::deploy_target;
 use fuzz::generate::ValueDictionary;
@@ -261,4 +264,248 @@ fn calls_of_the_cheat_code_address_from_a_corpus_do_not_end_the_campaign() {
     let is_not_run = |verdict: &TestVerdict| matches!(verdict, TestVerdict::NotRun(_));
     assert!(!summary.verdicts.iter().any(is_not_run), "{:?}", summary.verdicts);
     assert!(summary.calls >= 5_000);
+}
+
+/// Foundry contracts of `Forge.sol` whose functions `test_not_*` fail under forge, and whose other tests pass.
+const AGREEING: [&str; 7] =
+    ["Emits", "Reverts", "Calls", "Mocks", "StoredFailures", "Pranks", "Snapshots"];
+
+#[test]
+fn checks_of_cheat_codes_agree_with_forge() {
+    let mut differences = Vec::new();
+    for contract in AGREEING {
+        let settings = settings(TestMode::Foundry);
+        let target = deploy("Forge", contract, &settings);
+        let campaign = Campaign::start(options(target, settings, 1)).unwrap();
+        let shared = campaign.shared().clone();
+        let summary = campaign.wait();
+        for (test, verdict) in shared.target.tests.iter().zip(&summary.verdicts) {
+            let fails = test.name.starts_with("test_not_");
+            if !verdict.is_exercised() || verdict.is_failed() != fails {
+                // A unit test that reverts is not exercised, but failed.
+                differences.push(format!("{contract}.{}: {verdict}", test.name));
+            }
+        }
+        assert!(summary.verdicts.len() > 3, "{contract}");
+    }
+    assert_eq!(differences.join("\n"), "");
+}
+
+/// Runs a Foundry campaign with short sequences, and returns the verdicts.
+fn run_forge(contract: &str) -> String {
+    let settings = CampaignSettings {
+        test_limit: 400,
+        sequence_length: NonZeroUsize::new(20).unwrap(),
+        ..settings(TestMode::Foundry)
+    };
+    let (report, _) = run("Forge", contract, settings);
+    // How often an invariant is evaluated depends on the generator.
+    let lines = report.lines.iter().map(|line| line.split(", evaluated").next().unwrap());
+    format!("{contract}: {}", lines.collect::<Vec<_>>().join(", "))
+}
+
+#[test]
+fn assertions_that_fail_in_set_up_without_a_revert_count() {
+    let contracts = [
+        "FailedSetUp",
+        "FailedConstructor",
+        "FailedConstructorAndSetUp",
+        "FailedExpectedCall",
+        "FailedExpectedRevert",
+    ];
+    insta::assert_snapshot!(contracts.map(run_forge).join("\n"), @r#"
+    FailedSetUp: invariant_x: not run: setUp() failed: an assertion failed, table_x(uint256): not run: setUp() failed: an assertion failed, test_x(): not run: setUp() failed: an assertion failed, assertions of the targets: not run: setUp() failed: an assertion failed
+    FailedConstructor: test_x(): not run: setUp() failed: an assertion failed in the constructor
+    FailedConstructorAndSetUp: test_x(): not run: setUp() failed: an assertion failed in the constructor
+    FailedExpectedCall: test_x(): not run: setUp() failed: reverted: 1 calls of 0xb4c79daB8f259C7Aee6E5b2Aa729821864227e84 were expected, but 0 made
+    FailedExpectedRevert: test_x(): not run: setUp() failed: reverted: a revert was expected, but no call followed
+    "#);
+}
+
+#[test]
+fn assertions_of_handlers_are_those_of_forge() {
+    let contracts = [
+        "BreaksByStored",
+        "Caught",
+        "CaughtPanic",
+        "CaughtThenReverts",
+        "CountsToTwenty",
+        "ExpectsRevert",
+        "FailsWithMessage",
+        "MissesCall",
+        "MissesEmit",
+        "MissesRevert",
+        "ReportsBubbled",
+        "ReportsInnerText",
+        "ReportsPanic",
+        "ReportsStored",
+        "ReportsText",
+        "Wraps",
+    ];
+    insta::assert_snapshot!(contracts.map(run_forge).join("\n"), @r#"
+    BreaksByStored: invariant_x: failed, assertions of the targets: not broken in N calls
+    Caught: invariant_x: not broken in N calls, assertions of the targets: not broken in N calls
+    CaughtPanic: invariant_x: not broken in N calls, assertions of the targets: not broken in N calls
+    CaughtThenReverts: invariant_x: only reverted in N calls [reverted: "other"], assertions of the targets: only reverted in N calls [reverted: "other"]
+    CountsToTwenty: invariant_x: not broken in N calls, afterInvariant: failed, assertions of the targets: not broken in N calls
+    ExpectsRevert: invariant_x: not broken in N calls, assertions of the targets: not broken in N calls
+    FailsWithMessage: invariant_x: only reverted in N calls [reverted: "boom"], assertions of the targets: failed
+    MissesCall: invariant_x: not broken in N calls, assertions of the targets: not broken in N calls
+    MissesEmit: invariant_x: not broken in N calls, assertions of the targets: not broken in N calls
+    MissesRevert: invariant_x: not broken in N calls, assertions of the targets: not broken in N calls
+    ReportsBubbled: invariant_x: only reverted in N calls [reverted: "assertion failed: 1 != 2"], assertions of the targets: failed
+    ReportsInnerText: invariant_x: only reverted in N calls [reverted: "x assertion failed y"], assertions of the targets: failed
+    ReportsPanic: invariant_x: only reverted in N calls [panicked: an assertion failed (0x01)], assertions of the targets: failed
+    ReportsStored: invariant_x: not broken in N calls, assertions of the targets: failed
+    ReportsText: invariant_x: only reverted in N calls [reverted: "assertion failed"], assertions of the targets: failed
+    Wraps: invariant_x: only reverted in N calls [reverted: W(bytes)], assertions of the targets: only reverted in N calls [reverted: W(bytes)]
+    "#);
+}
+
+#[test]
+fn table_tests_hold_only_with_all_rows() {
+    let contracts =
+        ["TableAssume", "TableBig", "TableFail", "TableNone", "TableState", "TableUneven"];
+    insta::assert_snapshot!(contracts.map(run_forge).join("\n"), @r#"
+    TableAssume: tableT(uint256): not run: 2 of the 3 rows of the table were run
+    TableBig: tableT(uint256): not run: the fixture for the parameter `n` has more than N values, or is too large
+    TableFail: tableT(uint256): failed
+    TableNone: tableT(uint256): not run: no fixture for the parameter `a`
+    TableState: tableT(uint256): not broken in 3 calls
+    TableUneven: tableT(uint256,uint256): not run: the fixtures are empty or have different lengths
+    "#);
+}
+
+/// A node that answers until it is blocked, and then only after it is released.
+#[derive(Debug, Default)]
+struct BlockingNode {
+    block: RemoteBlock,
+    is_blocked: Mutex<bool>,
+    released: Condvar,
+}
+
+impl BlockingNode {
+    fn set_blocked(&self, is_blocked: bool) {
+        *self.is_blocked.lock().unwrap() = is_blocked;
+        self.released.notify_all();
+    }
+
+    fn wait(&self) {
+        let guard = self.is_blocked.lock().unwrap();
+        drop(self.released.wait_while(guard, |is_blocked| *is_blocked).unwrap());
+    }
+}
+
+impl RemoteState for BlockingNode {
+    fn endpoint(&self) -> &str {
+        "node#0"
+    }
+
+    fn chain_id(&self) -> u64 {
+        1
+    }
+
+    fn block(&self) -> &RemoteBlock {
+        &self.block
+    }
+
+    fn account(&self, _: Address) -> Result<RemoteAccount, RemoteError> {
+        self.wait();
+        Ok(RemoteAccount::default())
+    }
+
+    fn storage(&self, _: Address, _: U256) -> Result<U256, RemoteError> {
+        self.wait();
+        Ok(U256::ZERO)
+    }
+
+    fn block_hash(&self, _: u64) -> Result<B256, RemoteError> {
+        self.wait();
+        Ok(B256::ZERO)
+    }
+
+    fn at_block(&self, _: u64) -> Result<Arc<dyn RemoteState>, RemoteError> {
+        Err(RemoteError::new("it has one block"))
+    }
+
+    fn save(&self) {}
+}
+
+#[test]
+fn time_limit_ends_a_call_that_waits_for_a_node() {
+    let node = Arc::new(BlockingNode::default());
+    let mut settings = CampaignSettings {
+        timeout: Some(Duration::from_millis(50)),
+        ..settings(TestMode::Assertion)
+    };
+    settings.forks.base = Some(node.clone());
+    // `supply` calls any address, which the node has to be asked about.
+    let target = deploy("Lending", "Lending", &settings);
+    node.set_blocked(true);
+    let campaign = Campaign::start(options(target, settings, 2)).unwrap();
+    let shared = campaign.shared().clone();
+    // It would wait for ever if the limit did not apply.
+    let summary = campaign.wait();
+    node.set_blocked(false);
+    assert_eq!(shared.end_reason(), Some(WorkerEndReason::TimeLimitReached));
+    assert_eq!(summary.failures.len(), 0);
+    let made: u64 = shared.statistics().iter().map(|it| it.calls).sum();
+    assert!(summary.calls >= made, "{summary:?}");
+}
+
+/// Returns a sequence of this many calls of a handler's `inc()`.
+fn increments(target: &FuzzTarget, count: usize) -> Vec<SequenceCall> {
+    let function = target.find_function("inc()", None).unwrap();
+    let call = SequenceCall {
+        payload: CallPayload::Function { function, args: Vec::new() },
+        from: target.settings.senders[0],
+        to: target.function(function).address,
+        value: U256::ZERO,
+        gas_price: 0,
+        delay: Default::default(),
+    };
+    vec![call; count]
+}
+
+#[test]
+fn replay_runs_all_calls_and_then_after_invariant() {
+    // A sequence that is longer than those of the campaign, and one that is shorter.
+    for depth in [5, 50] {
+        let settings = CampaignSettings {
+            sequence_length: NonZeroUsize::new(depth).unwrap(),
+            test_limit: 0,
+            ..settings(TestMode::Foundry)
+        };
+        let target = deploy("Forge", "CountsToTwenty", &settings);
+        let corpus = vec![increments(&target, 20)];
+        let options = CampaignOptions { corpus, ..options(target, settings, 1) };
+        let campaign = Campaign::start_replay(options).unwrap();
+        let shared = campaign.shared().clone();
+        let summary = campaign.wait();
+        let failed = summary.failures.iter().map(|it| shared.target.tests[it.test].name.as_str());
+        assert_eq!(failed.collect::<Vec<_>>(), ["afterInvariant"], "{depth}");
+        assert_eq!(summary.calls, 20);
+    }
+}
+
+#[test]
+fn after_invariant_without_a_sequence_of_full_length_was_never_called() {
+    let settings = CampaignSettings {
+        sequence_length: NonZeroUsize::new(50).unwrap(),
+        test_limit: 20,
+        ..settings(TestMode::Foundry)
+    };
+    let (report, _) = run("Forge", "CountsToTwenty", settings);
+    assert!(report.text().contains("afterInvariant: never called"), "{}", report.text());
+}
+
+#[test]
+fn table_test_of_a_stopped_campaign_is_not_run() {
+    let settings = settings(TestMode::Foundry);
+    let target = deploy("Forge", "TableState", &settings);
+    let campaign = Campaign::start_paused(options(target, settings, 1)).unwrap();
+    let shared = campaign.shared().clone();
+    shared.stop();
+    let report = Report::new(&shared, &campaign.wait());
+    insta::assert_snapshot!(report.text(), @"tableT(uint256): not run: 0 of the 3 rows of the table were run");
 }

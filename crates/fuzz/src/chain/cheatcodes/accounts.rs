@@ -8,6 +8,7 @@ use revm::context::JournalTr as _;
 use revm::context_interface::journaled_state::account::JournaledAccountTr as _;
 use revm::state::Bytecode;
 
+use super::super::machine::EvmContext;
 use super::args::CheatcodeArgs;
 use super::table::CheatcodeEntry;
 use super::{CHEATCODE_ADDRESS, CheatcodeCall, CheatcodeError, CheatcodeResult, encoding};
@@ -52,14 +53,21 @@ fn deal(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> Cheatcode
 
 fn store(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> CheatcodeResult {
     let (address, slot, value) = (args.read_address()?, args.read_word()?, args.read_uint()?);
-    if address == CHEATCODE_ADDRESS && slot == FAILED && !value.is_zero() {
-        call.context.chain.cheats.has_noted_failure = true;
+    if address == CHEATCODE_ADDRESS && slot == FAILED {
+        call.context.chain.cheats.has_stored_failure |= !value.is_zero();
     }
     let journal = &mut call.context.journaled_state;
     let Ok(_) = journal.load_account(address);
     let Ok(_) = journal.sstore(address, slot.into(), value);
     journal.touch(address);
     Ok(Bytes::new())
+}
+
+/// Returns true if a test library recorded that an assertion failed, in a frame that was not undone.
+pub(in super::super) fn has_noted_failure(context: &EvmContext) -> bool {
+    let account = context.journaled_state.state.get(&CHEATCODE_ADDRESS);
+    let slot = account.and_then(|account| account.storage.get(&FAILED.into()));
+    slot.is_some_and(|slot| !slot.present_value().is_zero())
 }
 
 fn load(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> CheatcodeResult {

@@ -199,10 +199,9 @@ pub(super) fn count_expected_calls(context: &mut EvmContext, init: &FrameInit) {
 /// Fails a transaction that ends without an expected call.
 pub(super) fn check_expected_calls(
     cheats: &mut CheatcodeState,
-    depth: usize,
     mut result: FrameResult,
 ) -> FrameResult {
-    if depth > 0 || !result.instruction_result().is_ok() {
+    if !result.instruction_result().is_ok() {
         return result;
     }
     let is_met = |call: &ExpectedCall| match call.is_exact {
@@ -227,8 +226,15 @@ pub(super) fn find_mocked_result(
     let data = call.input.bytes(context);
     let matching = mocks.iter().filter(|mock| mock.pattern.matches(call, &data));
     let best = matching.max_by_key(|it| (it.pattern.data.len(), it.pattern.value.is_some()))?;
-    let result = if best.reverts { InstructionResult::Revert } else { InstructionResult::Return };
     let gas = Gas::new_with_regular_gas_and_reservoir(call.gas_limit, call.reservoir);
-    let result = InterpreterResult::new(result, best.output.clone(), gas);
-    Some(FrameResult::Call(CallOutcome::new(result, call.return_memory_offset.clone())))
+    let result = if best.reverts { InstructionResult::Revert } else { InstructionResult::Return };
+    let mut answer = InterpreterResult::new(result, best.output.clone(), gas);
+    if let Some(value) = call.value.transfer().filter(|value| !best.reverts && !value.is_zero()) {
+        let journal = &mut context.journaled_state;
+        let Ok(error) = journal.transfer(call.caller, call.target_address, value);
+        if let Some(error) = error {
+            answer = InterpreterResult::new(error.into(), Bytes::new(), gas);
+        }
+    }
+    Some(FrameResult::Call(CallOutcome::new(answer, call.return_memory_offset.clone())))
 }

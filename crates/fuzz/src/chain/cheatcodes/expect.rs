@@ -101,7 +101,7 @@ fn expect_revert(
     let reverter = if has_reverter { Some(args.read_address()?) } else { None };
     let count = if has_count { args.read_small("a count")? } else { 1 };
     let expected = &mut call.context.chain.cheats.expected;
-    if expected.iter().any(|expected| expected.depth == call.depth) {
+    if !expected.is_empty() {
         let text = "a revert is already expected; make the reverting call first";
         return Err(CheatcodeError::InvalidUse(text.to_owned()));
     }
@@ -132,17 +132,29 @@ pub(super) fn arm_expected_reverts(cheats: &mut CheatcodeState, init: &FrameInit
     }
 }
 
+/// The result of a frame after the check of expected reverts.
+pub(super) enum RevertCheck {
+    /// No revert was expected.
+    Unexpected(FrameResult),
+    /// A revert was expected, and the result tells whether it happened. Nothing else is expected of the frame then.
+    Checked(FrameResult),
+}
+
 /// Checks the result of a frame against the reverts expected of it and of its calls.
 pub(super) fn check_expected_reverts(
     cheats: &mut CheatcodeState,
     depth: usize,
     mut result: FrameResult,
-) -> FrameResult {
+) -> RevertCheck {
+    let before = cheats.expected.len();
     // Calls of this frame are deeper by one: it ended without the call that had to revert.
     while let Some(unmet) = cheats.expected.pop_if(|expected| expected.depth > depth) {
         if result.instruction_result().is_ok() && unmet.count > 0 {
             convert_to_failure(cheats, &mut result, "a revert was expected, but no call followed");
         }
+    }
+    if cheats.expected.len() < before {
+        return RevertCheck::Checked(result);
     }
     let has_reverted = !result.instruction_result().is_ok();
     for expected in cheats.expected.iter_mut().filter(|expected| expected.is_armed) {
@@ -151,7 +163,7 @@ pub(super) fn check_expected_reverts(
         }
     }
     let met = cheats.expected.pop_if(|expected| expected.depth == depth && expected.is_armed);
-    let Some(mut expected) = met else { return result };
+    let Some(mut expected) = met else { return RevertCheck::Unexpected(result) };
     match expected.describe_mismatch(result.interpreter_result()) {
         None if expected.count == 0 => {
             convert_to_failure(cheats, &mut result, "the call reverted, but must not");
@@ -168,7 +180,7 @@ pub(super) fn check_expected_reverts(
         }
         Some(text) => convert_to_failure(cheats, &mut result, &text),
     }
-    result
+    RevertCheck::Checked(result)
 }
 
 fn convert_to_success(result: &mut FrameResult) {
@@ -187,10 +199,9 @@ pub(super) fn convert_to_failure(
     result: &mut FrameResult,
     text: &str,
 ) {
-    cheats.verdict.breaks_assertion = true;
     let result = result.interpreter_result_mut();
     result.result = InstructionResult::Revert;
-    result.output = encoding::encode_error(text);
+    result.output = cheats.fail_check(text, true);
 }
 
 impl ExpectedRevert {

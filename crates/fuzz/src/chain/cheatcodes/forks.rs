@@ -98,7 +98,9 @@ fn create_fork(
     let endpoint = args.read_text()?;
     let block = has_block.then(|| args.read_small::<u64>("a block number")).transpose()?;
     let chains = allowed_chains(call)?;
-    let remote = chains.open(&endpoint, block)?;
+    let database = &mut call.context.journaled_state.database;
+    let opened = database.wait_for(move || chains.open(&endpoint, block));
+    let remote = opened.ok_or(CheatcodeError::Discarded)??;
     Ok(call.context.chain.forks.add(remote)?)
 }
 
@@ -113,7 +115,9 @@ fn create_and_select(
 }
 
 fn roll_fork(call: &mut CheatcodeCall<'_>, fork: usize, number: u64) -> CheatcodeResult {
-    let remote = call.context.chain.forks.remote(fork)?.at_block(number)?;
+    let current = call.context.chain.forks.remote(fork)?;
+    let moved = call.context.journaled_state.database.wait_for(move || current.at_block(number));
+    let remote = moved.ok_or(CheatcodeError::Discarded)??;
     forks::roll_fork(call.context, fork, remote, call.depth.saturating_sub(1))?;
     Ok(Bytes::new())
 }

@@ -4,9 +4,10 @@ use alloy_primitives::{Bytes, U256};
 use revm::context::{BlockEnv, JournalTr as _};
 use revm::context_interface::journaled_state::JournalCheckpoint;
 
+use super::accounts::has_noted_failure;
 use super::args::CheatcodeArgs;
 use super::table::CheatcodeEntry;
-use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, encoding};
+use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, CheatcodeState, encoding};
 use crate::chain::NotRunReason;
 use crate::chain::forks::{self, ForkMark};
 
@@ -18,6 +19,13 @@ pub(super) struct StateSnapshot {
     block: BlockEnv,
     chain_id: u64,
     forks: ForkMark,
+}
+
+impl StateSnapshot {
+    /// Returns true if a journal of this length leads back to the snapshot.
+    pub(super) fn is_within(&self, journal: usize) -> bool {
+        self.journal.journal_i <= journal
+    }
 }
 
 pub(super) const TABLE: &[CheatcodeEntry] = &[
@@ -62,13 +70,16 @@ fn revert_to_snapshot(
     let id = args.read_uint()?;
     let context = &mut *call.context;
     let Some(index) = context.chain.cheats.snapshots.iter().position(|it| it.id == id) else {
-        // It may be one that setUp() took. The journal that leads back to it is gone.
-        let text = "vm.revertToState to a snapshot of an earlier call is not supported".to_owned();
-        return Err(CheatcodeError::NotRun(NotRunReason::RefusedCheatcode(text)));
+        return find_missing_snapshot(&context.chain.cheats, id);
     };
     let snapshot = context.chain.cheats.snapshots[index].clone();
+    let has_failure = context.chain.cheats.has_stored_failure && has_noted_failure(context);
+    context.chain.cheats.has_undone_failure |= has_failure;
     context.chain.cheats.snapshots.truncate(index + usize::from(!deletes));
     // Events are kept, as in forge. The call of the cheat code itself is still open.
+    if deletes {
+        context.chain.cheats.deleted_snapshots.insert(id);
+    }
     let logs = std::mem::take(&mut context.journaled_state.logs);
     forks::return_to_mark(context, &snapshot.forks);
     let journal = &mut context.journaled_state;
@@ -81,15 +92,30 @@ fn revert_to_snapshot(
     Ok(encoding::encode_word(U256::ONE))
 }
 
+/// Returns false for a snapshot that does not exist. Others exist in forge, but not here.
+fn find_missing_snapshot(cheats: &CheatcodeState, id: U256) -> CheatcodeResult {
+    if id >= U256::from(cheats.next_snapshot) || cheats.deleted_snapshots.contains(&id) {
+        return Ok(encoding::encode_word(U256::ZERO));
+    }
+    // The journal that leads back to a snapshot of setUp(), or to one after a restored one, is gone.
+    let text = "vm.revertToState to a snapshot of an earlier call, or after a restored one, is not supported";
+    Err(CheatcodeError::NotRun(NotRunReason::RefusedCheatcode(text.to_owned())))
+}
+
 fn delete_snapshot(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> CheatcodeResult {
     let id = args.read_uint()?;
-    let snapshots = &mut call.context.chain.cheats.snapshots;
-    let before = snapshots.len();
-    snapshots.retain(|snapshot| snapshot.id != id);
-    Ok(encoding::encode_word(U256::from(before - snapshots.len())))
+    let cheats = &mut call.context.chain.cheats;
+    let Some(index) = cheats.snapshots.iter().position(|snapshot| snapshot.id == id) else {
+        return find_missing_snapshot(cheats, id);
+    };
+    cheats.snapshots.remove(index);
+    cheats.deleted_snapshots.insert(id);
+    Ok(encoding::encode_word(U256::ONE))
 }
 
 fn delete_all(call: &mut CheatcodeCall<'_>) -> CheatcodeResult {
-    call.context.chain.cheats.snapshots.clear();
+    let cheats = &mut call.context.chain.cheats;
+    let deleted = cheats.snapshots.drain(..).map(|snapshot| snapshot.id);
+    cheats.deleted_snapshots.extend(deleted);
     Ok(Bytes::new())
 }
