@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 use url::{Host, Url};
 
@@ -74,14 +75,18 @@ impl RpcUrl {
         format!("{}#{}", self.host(), &self.digest()[..8])
     }
 
-    /// Removes every part of the URL that may be a secret from a text.
+    /// Removes every part of the URL that may be a secret from a text, as written and percent-decoded.
     pub(crate) fn redact(&self, text: &str) -> String {
         let Self(url) = self;
-        let mut secrets = vec![url.as_str().to_owned(), url.username().to_owned()];
-        secrets.extend(url.password().map(str::to_owned));
-        secrets.extend(url.path_segments().into_iter().flatten().map(str::to_owned));
-        secrets.extend(url.query().map(str::to_owned));
-        secrets.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+        let password = url.password().unwrap_or_default();
+        let mut secrets = vec![url.as_str(), url.username(), password, url.path()];
+        secrets.extend(url.path_segments().into_iter().flatten());
+        let query = url.query().unwrap_or_default();
+        secrets.push(query);
+        secrets.extend(query.split(['&', '=']));
+        let decoded = |text: &&str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let mut secrets: Vec<_> =
+            secrets.iter().flat_map(|text| [(*text).to_owned(), decoded(text)]).collect();
         secrets.retain(|secret| secret.len() >= MIN_SECRET);
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "…"))
@@ -112,6 +117,9 @@ mod tests {
         assert_eq!(shown, "node.example:8545 RpcUrl(node.example:8545)");
         let text = "invalid key s3cr3t of me:hunter2, abcdef in https://node.example";
         assert_eq!(url.redact(text), "invalid key … of me:…, … in https://node.example");
+        let url = RpcUrl::parse("https://node.example/a%2Fkey?k=1&s3cr3t=0&n=x%20yz").unwrap();
+        let text = "a%2Fkey a/key s3cr3t x%20yz x yz /a%2Fkey?k=1&s3cr3t=0&n=x%20yz /a/key";
+        assert_eq!(url.redact(text), "… … … … … …?… …");
     }
 
     #[test]
