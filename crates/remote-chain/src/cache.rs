@@ -2,14 +2,19 @@
 //!
 //! ```text
 //! <cache>/forks/                          0700; deleting it costs time only
-//!   endpoints/<digest of the URL>.json    chain id of the endpoint, and the hashes of the blocks that were used
-//!   <chain id>/<number>-<hash>/
-//!     block.json                          header of the block
-//!     <digest>.jsonl                      fetched values, one per line; never changed
+//!   <digest of the URL>/
+//!     endpoint.json                       chain id of the endpoint, and the hashes of the blocks that were used
+//!     <chain id>-<number>-<hash>/
+//!       block.json                        header of the block
+//!       <digest>.jsonl                    fetched values, one per line; never changed
 //! ```
 //!
-//! A file is written under a temporary name, synced and renamed. Its first line holds the digest of the rest. A damaged
-//! file is removed, and its values are fetched again. Several processes may use the cache: they only add files.
+//! What one endpoint answered is never used for another one, also not for the same block: block hashes are public, so that
+//! a wrong node can name the hash of a block whose state it does not have.
+//!
+//! A file is written under a temporary name, synced and renamed. Its first line names its place and holds the digest of
+//! both. A damaged file, or one from another place, is removed, and its values are fetched again. Several processes may use
+//! the cache: they only add files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -42,7 +47,7 @@ const MERGED_FILES: usize = 32;
 /// Blocks that are remembered of one endpoint.
 const REMEMBERED_BLOCKS: usize = 512;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// All files.
 #[derive(Clone, Debug)]
@@ -63,6 +68,8 @@ struct EndpointRecord {
 #[derive(Serialize, Deserialize)]
 struct FileHeader {
     format: u32,
+    /// Path below the folder of all forks.
+    place: String,
     sha256: String,
 }
 
@@ -108,7 +115,7 @@ impl ForkCache {
     pub(crate) fn find_block(&self, endpoint: &str, number: u64) -> Option<StoredBlock> {
         let record = self.read_endpoint(endpoint)?;
         let hash = record.blocks.get(&number)?;
-        let folder = self.block_folder(record.chain_id, number, *hash);
+        let folder = self.block_folder(endpoint, record.chain_id, number, *hash);
         let block: StoredBlock =
             serde_json::from_str(&self.read_file(&folder.join("block.json"))?).ok()?;
         let is_right = block.chain_id == record.chain_id
@@ -126,7 +133,7 @@ impl ForkCache {
         while record.blocks.len() > REMEMBERED_BLOCKS {
             record.blocks.pop_first();
         }
-        let folder = self.block_folder(chain_id, block.number, block.hash);
+        let folder = self.block_folder(endpoint, chain_id, block.number, block.hash);
         let stored = to_json(&StoredBlock::new(chain_id, block));
         let written = self
             .write_file(&folder.join("block.json"), &stored)
@@ -145,13 +152,14 @@ impl ForkCache {
         }
     }
 
-    /// Opens the files of a block, and returns the values in them.
+    /// Opens the files with what an endpoint answered about a block, and returns the values in them.
     pub(crate) fn open_block(
         &self,
+        endpoint: &str,
         chain_id: u64,
         block: &RemoteBlock,
     ) -> (BlockCache, Vec<StateEntry>) {
-        let folder = self.block_folder(chain_id, block.number, block.hash);
+        let folder = self.block_folder(endpoint, chain_id, block.number, block.hash);
         self.remove_oldest(&folder);
         let pending =
             PendingValues { entries: Vec::new(), since: Instant::now(), is_closed: false };
@@ -165,13 +173,18 @@ impl ForkCache {
         (cache, entries)
     }
 
-    fn block_folder(&self, chain_id: u64, number: u64, hash: B256) -> PathBuf {
-        let name = format!("{number}-{}", hex::encode(&hash[..16]));
-        self.folder.join(chain_id.to_string()).join(name)
+    fn block_folder(&self, endpoint: &str, chain_id: u64, number: u64, hash: B256) -> PathBuf {
+        let name = format!("{chain_id}-{number}-{}", hex::encode(hash));
+        self.folder.join(endpoint).join(name)
     }
 
     fn endpoint_path(&self, endpoint: &str) -> PathBuf {
-        self.folder.join("endpoints").join(format!("{endpoint}.json"))
+        self.folder.join(endpoint).join("endpoint.json")
+    }
+
+    /// Returns the path of a file below the folder of all forks, which its first line names.
+    fn place_of(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     fn read_endpoint(&self, endpoint: &str) -> Option<EndpointRecord> {
@@ -180,7 +193,7 @@ impl ForkCache {
 
     /// Returns the content of a file; `None` if it is missing. A damaged file is removed.
     fn read_file(&self, path: &Path) -> Option<String> {
-        match read_sealed(path) {
+        match read_sealed(path, &self.place_of(path)) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(_) => {
@@ -198,8 +211,9 @@ impl ForkCache {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         self.disk.create_folders(folder, 0o700)?;
-        let sha256 = hex::encode(Sha256::digest(text.as_bytes()));
-        let header = to_json(&FileHeader { format: FORMAT, sha256 });
+        let place = self.place_of(path);
+        let sha256 = seal_content(&place, text);
+        let header = to_json(&FileHeader { format: FORMAT, place, sha256 });
         let count = WRITES.fetch_add(1, Ordering::Relaxed);
         let name = name.to_string_lossy();
         let temporary = folder.join(format!(".{name}.{}-{count}.tmp", std::process::id()));
@@ -221,10 +235,9 @@ impl ForkCache {
 
     /// Removes the blocks that were not used for the longest time, until all others are within the limit.
     fn remove_oldest(&self, in_use: &Path) {
-        let chains = list_folder(&self.folder).filter(|it| !it.ends_with("endpoints"));
-        let mut blocks: Vec<_> = chains
-            .flat_map(|chain| list_folder(&chain).collect::<Vec<_>>())
-            .filter(|block| block != in_use)
+        let mut blocks: Vec<_> = list_folder(&self.folder)
+            .flat_map(|endpoint| list_folder(&endpoint).collect::<Vec<_>>())
+            .filter(|block| block != in_use && block.is_dir())
             .map(|block| (last_use(&block), folder_size(&block), block))
             .collect();
         blocks.sort();
@@ -337,8 +350,15 @@ impl Drop for BlockCache {
     }
 }
 
-/// Reads a file and checks its digest.
-fn read_sealed(path: &Path) -> io::Result<String> {
+/// Returns the digest of a file's content and place.
+fn seal_content(place: &str, content: &str) -> String {
+    hex::encode(
+        Sha256::new().chain_update(place).chain_update("\n").chain_update(content).finalize(),
+    )
+}
+
+/// Reads a file, and checks its digest and that it was written for this place.
+fn read_sealed(path: &Path, place: &str) -> io::Result<String> {
     let damaged = || io::Error::from(io::ErrorKind::InvalidData);
     // A pipe or a link has no place here.
     let metadata = fs::symlink_metadata(path)?;
@@ -349,8 +369,8 @@ fn read_sealed(path: &Path) -> io::Result<String> {
     File::open(path)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
     let (header, content) = text.split_once('\n').ok_or_else(damaged)?;
     let header: FileHeader = serde_json::from_str(header).map_err(|_| damaged())?;
-    let digest = hex::encode(Sha256::digest(content.as_bytes()));
-    if header.format != FORMAT || header.sha256 != digest {
+    let digest = seal_content(place, content);
+    if header.format != FORMAT || header.place != place || header.sha256 != digest {
         return Err(damaged());
     }
     Ok(content.to_owned())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use alloy_primitives::B256;
@@ -55,6 +56,8 @@ pub(crate) struct SharedChains {
     cache: Option<ForkCache>,
     endpoints: BTreeMap<String, Result<RpcUrl, String>>,
     limits: RpcLimits,
+    /// Bytes that all endpoints sent.
+    received: Arc<AtomicU64>,
     pins: Mutex<BTreeMap<String, PinnedBlock>>,
     clients: Mutex<HashMap<String, Arc<RpcClient>>>,
     opened: FlightMap<ChainKey, Arc<RpcState>>,
@@ -70,6 +73,7 @@ impl RpcChains {
             cache: cache.map(|folder| ForkCache::new(&folder, disk)),
             endpoints,
             limits,
+            received: Arc::default(),
             pins: Mutex::new(pins),
             clients: Mutex::default(),
             opened: FlightMap::default(),
@@ -177,7 +181,8 @@ impl SharedChains {
 
     fn client(&self, url: &RpcUrl) -> Arc<RpcClient> {
         let mut clients = self.clients.lock();
-        let new = || Arc::new(RpcClient::new(url.clone(), self.limits.clone()));
+        let received = || Arc::clone(&self.received);
+        let new = || Arc::new(RpcClient::new(url.clone(), self.limits.clone(), received()));
         Arc::clone(clients.entry(url.as_url().to_string()).or_insert_with(new))
     }
 
@@ -247,8 +252,8 @@ impl SharedChains {
     }
 }
 
-/// Returns true if a text is like the name of an endpoint.
+/// Returns true if a text is like the name of an endpoint. API keys are longer: they have 32 characters or more.
 fn is_name(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    (1..=40).contains(&text.len()) && text.chars().all(is_plain)
+    (1..=24).contains(&text.len()) && text.chars().all(is_plain)
 }

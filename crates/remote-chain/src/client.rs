@@ -1,8 +1,8 @@
 //! HTTP client of one node: sends calls, repeats them after failures that may pass, and bounds what comes back.
 
 use std::io::Read;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fuzz::chain::RemoteError;
@@ -35,6 +35,9 @@ pub struct RpcLimits {
     pub first_wait: Duration,
     /// Maximum size of a response, in bytes. A block with 10,000 transactions takes 700 KB.
     pub response_bytes: usize,
+    /// Maximum bytes of all responses of a campaign, which are kept in memory. A slot takes about 100 bytes, a large smart
+    /// contract 50 KB.
+    pub total_bytes: u64,
 }
 
 impl Default for RpcLimits {
@@ -45,6 +48,7 @@ impl Default for RpcLimits {
             attempts: 6,
             first_wait: Duration::from_millis(250),
             response_bytes: 8 << 20,
+            total_bytes: 1 << 30,
         }
     }
 }
@@ -54,6 +58,8 @@ impl Default for RpcLimits {
 pub(crate) struct RpcClient {
     pub(crate) url: RpcUrl,
     limits: RpcLimits,
+    /// Bytes that this and the other nodes of the campaign sent.
+    received: Arc<AtomicU64>,
     /// Created with the first request, because creation blocks and must not happen on an async runtime thread.
     http: OnceLock<Result<Http, String>>,
     /// The node answered a batch with a single error.
@@ -71,6 +77,8 @@ pub(crate) enum RequestError {
     },
     Permanent {
         message: String,
+        /// The node understood the request and answered with an error.
+        is_answer: bool,
     },
     NoBatches,
 }
@@ -81,7 +89,7 @@ impl RequestError {
     }
 
     fn permanent(message: impl Into<String>) -> Self {
-        Self::Permanent { message: message.into() }
+        Self::Permanent { message: message.into(), is_answer: false }
     }
 
     /// Returns true if the node cannot be connected to.
@@ -89,18 +97,23 @@ impl RequestError {
         matches!(self, Self::Transient { is_unreachable: true, .. })
     }
 
+    /// Returns true if another request with the same meaning may succeed.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Permanent { is_answer: true, .. })
+    }
+
     pub(crate) fn message(&self) -> &str {
         match self {
-            Self::Transient { message, .. } | Self::Permanent { message } => message,
+            Self::Transient { message, .. } | Self::Permanent { message, .. } => message,
             Self::NoBatches => "answered a batch of calls with a single error",
         }
     }
 }
 
 impl RpcClient {
-    pub(crate) fn new(url: RpcUrl, limits: RpcLimits) -> Self {
+    pub(crate) fn new(url: RpcUrl, limits: RpcLimits, received: Arc<AtomicU64>) -> Self {
         let refuses_batches = AtomicBool::new(false);
-        Self { url, limits, http: OnceLock::new(), refuses_batches }
+        Self { url, limits, received, http: OnceLock::new(), refuses_batches }
     }
 
     /// Returns the error of the node with this message.
@@ -161,8 +174,13 @@ impl RpcClient {
             return Err(RequestError::permanent(text));
         }
         let body = self.read_body(response, until);
+        if let Err(error @ RequestError::Permanent { .. }) = body {
+            return Err(error);
+        }
         if status == StatusCode::TOO_MANY_REQUESTS {
-            let message = "limits the rate of requests (status 429)".to_owned();
+            let wait = retry_after.map(|wait| format!(", asks to wait {} s", wait.as_secs()));
+            let message =
+                format!("limits the rate of requests (status 429){}", wait.unwrap_or_default());
             return Err(RequestError::Transient { message, retry_after, is_unreachable: false });
         }
         if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
@@ -194,18 +212,17 @@ impl RpcClient {
             || TRANSIENT_TEXTS.iter().any(|part| lower.contains(part));
         match is_transient {
             true => RequestError::transient(message),
-            false => RequestError::permanent(message),
+            false => RequestError::Permanent { message, is_answer: true },
         }
     }
 
     /// Returns a node's message on one line, shortened and without parts of the URL.
     fn quote(&self, message: &str) -> String {
         let plain: String =
-            message.chars().map(|it| if it.is_control() { ' ' } else { it }).take(4096).collect();
-        // Redacted first: a part of a secret would not be recognized.
-        let plain = self.url.redact(&plain);
+            message.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
         let words: Vec<_> = plain.split_whitespace().collect();
-        words.join(" ").chars().take(MAX_QUOTE).collect()
+        // Redacted first: a part of a secret would not be recognized.
+        self.url.redact(&words.join(" ")).chars().take(MAX_QUOTE).collect()
     }
 
     fn build_http_client(&self) -> Result<Http, String> {
@@ -235,12 +252,30 @@ impl RpcClient {
                     let text = format!("sent a response of more than {limit} bytes");
                     return Err(RequestError::permanent(text));
                 }
-                Ok(read) => body.extend_from_slice(&part[..read]),
+                Ok(read) => {
+                    self.count_received(read)?;
+                    body.extend_from_slice(&part[..read]);
+                }
                 Err(_) => {
                     time_left(until)?;
                     return Err(RequestError::transient("closed the connection mid-response"));
                 }
             }
+        }
+    }
+}
+
+impl RpcClient {
+    /// Counts bytes of a response. Errors if all nodes of the campaign sent too many.
+    fn count_received(&self, bytes: usize) -> Result<(), RequestError> {
+        let bytes = bytes as u64;
+        let total = self.received.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let limit = self.limits.total_bytes;
+        match total > limit {
+            true => Err(RequestError::permanent(format!(
+                "was asked for too much state: all responses are more than {limit} bytes"
+            ))),
+            false => Ok(()),
         }
     }
 }

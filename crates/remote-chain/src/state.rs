@@ -1,5 +1,6 @@
 //! State of one chain after one block: in memory, in the cache, or at the node.
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, B256, U256};
@@ -11,7 +12,7 @@ use crate::chains::SharedChains;
 use crate::client::{RequestError, RpcClient};
 use crate::entries::StateEntry;
 use crate::flight::FlightMap;
-use crate::wire::{self, RpcCall};
+use crate::wire::{self, BlockName, RpcCall};
 
 /// Maximum values that one campaign may fetch of a block. They are kept in memory.
 const MAX_VALUES: usize = 2_000_000;
@@ -19,6 +20,14 @@ const MAX_VALUES: usize = 2_000_000;
 /// Words in errors of nodes that do not keep the state of old blocks.
 const PRUNED_TEXTS: [&str; 5] =
     ["missing trie node", "pruned", "not available", "historical state", "archive"];
+/// Words in errors of nodes that do not have a block.
+const MISSING_TEXTS: [&str; 5] =
+    ["block not found", "header not found", "hash not found", "not canonical", "unknown block"];
+
+/// How the block is named in requests, as far as it is known what the node understands.
+const UNKNOWN: u8 = 0;
+const BY_HASH: u8 = 1;
+const BY_NUMBER: u8 = 2;
 
 /// State of a chain after a block. Values are fetched once, whichever thread needs them first.
 #[derive(Debug)]
@@ -34,6 +43,8 @@ pub(crate) struct RpcState {
     cache: Option<ForkCache>,
     /// The node was asked for the block, so that it has the chain that the cache is about.
     is_checked: Mutex<bool>,
+    /// One of the constants above.
+    naming: AtomicU8,
     /// The first failure. Later requests fail like it, at once.
     failure: OnceLock<RemoteError>,
     chains: Weak<SharedChains>,
@@ -61,7 +72,8 @@ pub(crate) struct StateSource {
 impl RpcState {
     pub(crate) fn new(source: StateSource) -> Self {
         let StateSource { client, chain_id, block, is_fresh, cache, chains } = source;
-        let opened = cache.as_ref().map(|cache| cache.open_block(chain_id, &block));
+        let endpoint = client.url.digest();
+        let opened = cache.as_ref().map(|cache| cache.open_block(&endpoint, chain_id, &block));
         let (files, entries) = opened.unzip();
         let state = Self {
             label: client.url.label(),
@@ -74,6 +86,7 @@ impl RpcState {
             files,
             cache,
             is_checked: Mutex::new(is_fresh),
+            naming: AtomicU8::new(UNKNOWN),
             failure: OnceLock::new(),
             chains,
         };
@@ -102,70 +115,100 @@ impl RpcState {
         Ok(if is_same { NodeAgreement::Same } else { NodeAgreement::Different })
     }
 
+    /// Errors if the node does not have the block, or is one of another chain.
+    fn check_block(&self) -> Result<(), RemoteError> {
+        let agreement =
+            self.compare_with_node().map_err(|error| self.client.error(error.message()))?;
+        if agreement == NodeAgreement::Same {
+            return Ok(());
+        }
+        Err(self.describe_lost_block())
+    }
+
+    /// Forgets the block, which the node does not have, and returns the error.
+    fn describe_lost_block(&self) -> RemoteError {
+        if let Some(cache) = &self.cache {
+            cache.forget_block(&self.client.url.digest(), self.block.number);
+        }
+        let RemoteBlock { number, hash, .. } = self.block;
+        self.client.error(&format!(
+            "no longer has block {number} with hash {hash} of chain {}; run again to fetch the block that it has",
+            self.chain_id
+        ))
+    }
+
     /// Checks before the first request that the node has the chain that the cache is about. Values of two chains must never
     /// be mixed.
     fn check_node(&self) -> Result<(), RemoteError> {
         let mut is_checked = self.is_checked.lock();
-        if *is_checked {
-            return Ok(());
+        if !*is_checked {
+            self.check_block()?;
+            *is_checked = true;
         }
-        let agreement =
-            self.compare_with_node().map_err(|error| self.client.error(error.message()))?;
-        if agreement == NodeAgreement::Different {
-            if let Some(cache) = &self.cache {
-                cache.forget_block(&self.client.url.digest(), self.block.number);
-            }
-            let RemoteBlock { number, hash, .. } = self.block;
-            return Err(self.client.error(&format!(
-                "no longer has block {number} with hash {hash} of chain {}, which the cache is about; run again to fetch the block that it has",
-                self.chain_id
-            )));
-        }
-        *is_checked = true;
         Ok(())
     }
 
-    /// Fetches a value.
-    fn fetch<T>(
-        &self,
-        calls: &[RpcCall],
-        decode: impl FnOnce(&[String]) -> Option<T>,
-    ) -> Result<T, RemoteError> {
+    /// Fetches a value. The first failure is final.
+    fn fetch<T>(&self, request: impl FnOnce() -> Result<T, RemoteError>) -> Result<T, RemoteError> {
         if let Some(failure) = self.failure.get() {
             return Err(failure.clone());
         }
-        let fetched = self.try_fetch(calls, decode);
+        let fetched = self.check_limits().and_then(|()| self.check_node()).and_then(|()| request());
         fetched.map_err(|error| self.failure.get_or_init(|| error).clone())
     }
 
-    fn try_fetch<T>(
-        &self,
-        calls: &[RpcCall],
-        decode: impl FnOnce(&[String]) -> Option<T>,
-    ) -> Result<T, RemoteError> {
+    fn check_limits(&self) -> Result<(), RemoteError> {
         if self.accounts.len() + self.slots.len() + self.hashes.len() > MAX_VALUES {
             let text = format!("was asked for {MAX_VALUES} values, which is the limit");
             return Err(self.client.error(&text));
         }
-        self.check_node()?;
-        let results = self.client.call(calls).map_err(|error| self.explain_pruning(error))?;
-        decode(&results).ok_or_else(|| {
-            let method = calls.first().map_or("a call", |call| call.method);
-            self.client.error(&format!("sent an invalid result of {method}"))
-        })
+        Ok(())
     }
 
-    /// Adds what helps if the node does not keep the state of old blocks.
-    fn explain_pruning(&self, error: RemoteError) -> RemoteError {
-        let text = error.to_string();
-        let lower = text.to_ascii_lowercase();
-        match PRUNED_TEXTS.iter().any(|part| lower.contains(part)) {
-            true => RemoteError::new(format!(
-                "{text}; only an archive node has the state of block {}",
-                self.block.number
-            )),
-            false => error,
+    fn invalid_result(&self, method: &str) -> RemoteError {
+        self.client.error(&format!("sent an invalid result of {method}"))
+    }
+
+    /// Makes calls about the state of the block.
+    ///
+    /// The block is named by its hash: the chain may be reorganized during a campaign, and its number then means another
+    /// one. A node that does not understand that is asked by number, and each time whether it still has the block.
+    fn request(
+        &self,
+        calls: impl Fn(BlockName) -> Vec<RpcCall>,
+    ) -> Result<Vec<String>, RemoteError> {
+        let RemoteBlock { number, hash, .. } = self.block;
+        let naming = self.naming.load(Ordering::Relaxed);
+        if naming != BY_NUMBER {
+            match self.client.try_call(&calls(BlockName::Hash(hash))) {
+                Ok(results) => {
+                    self.naming.store(BY_HASH, Ordering::Relaxed);
+                    return Ok(results);
+                }
+                Err(error) if naming == UNKNOWN && error.is_refusal() => {}
+                Err(error) => return Err(self.explain(&error)),
+            }
         }
+        let results = self.client.try_call(&calls(BlockName::Number(number)));
+        let results = results.map_err(|error| self.explain(&error))?;
+        self.check_block()?;
+        self.naming.store(BY_NUMBER, Ordering::Relaxed);
+        Ok(results)
+    }
+
+    /// Adds what helps if the node does not have the block or its state.
+    fn explain(&self, error: &RequestError) -> RemoteError {
+        let number = self.block.number;
+        let lower = error.message().to_ascii_lowercase();
+        let says = |texts: &[&str]| texts.iter().any(|part| lower.contains(part));
+        let more = if says(&PRUNED_TEXTS) {
+            format!("; only an archive node has the state of block {number}")
+        } else if says(&MISSING_TEXTS) {
+            format!("; the node lost block {number}, so run again, or choose an older block")
+        } else {
+            String::new()
+        };
+        self.client.error(&format!("{}{more}", error.message()))
     }
 
     fn store(&self, entry: StateEntry) {
@@ -190,19 +233,24 @@ impl RemoteState for RpcState {
 
     fn account(&self, address: Address) -> Result<RemoteAccount, RemoteError> {
         self.accounts.get_or_compute(address, || {
-            let number = self.block.number;
-            let calls = [
-                RpcCall::balance(address, number),
-                RpcCall::nonce(address, number),
-                RpcCall::code(address, number),
-            ];
-            let account = self.fetch(&calls, |results| {
+            let calls = |block| {
+                vec![
+                    RpcCall::balance(address, block),
+                    RpcCall::nonce(address, block),
+                    RpcCall::code(address, block),
+                ]
+            };
+            let decode = |results: &[String]| {
                 let [balance, nonce, code] = results else { return None };
                 Some(RemoteAccount {
                     balance: wire::decode_number(balance)?,
                     nonce: wire::decode_count(nonce)?,
                     code: wire::decode_code(code)?,
                 })
+            };
+            let account = self.fetch(|| {
+                let results = self.request(calls)?;
+                decode(&results).ok_or_else(|| self.invalid_result("an account"))
             })?;
             self.store(StateEntry::from_account(address, &account));
             Ok(account)
@@ -211,8 +259,12 @@ impl RemoteState for RpcState {
 
     fn storage(&self, address: Address, slot: U256) -> Result<U256, RemoteError> {
         self.slots.get_or_compute((address, slot), || {
-            let calls = [RpcCall::storage(address, slot, self.block.number)];
-            let value = self.fetch(&calls, |results| wire::decode_number(results.first()?))?;
+            let calls = |block| vec![RpcCall::storage(address, slot, block)];
+            let value = self.fetch(|| {
+                let results = self.request(calls)?;
+                let value = results.first().and_then(|result| wire::decode_number(result));
+                value.ok_or_else(|| self.invalid_result("eth_getStorageAt"))
+            })?;
             self.store(StateEntry::Slot { address, slot, value });
             Ok(value)
         })
@@ -223,9 +275,19 @@ impl RemoteState for RpcState {
             return Ok(self.block.hash);
         }
         self.hashes.get_or_compute(number, || {
-            let hash = self.fetch(&[RpcCall::block(Some(number))], |results| {
-                let block = wire::decode_block(results.first()?).ok()??;
-                (block.number == number).then_some(block.hash)
+            // Both, because only a block below this one counts.
+            let calls = [RpcCall::block(Some(number)), RpcCall::block(Some(self.block.number))];
+            let hash = self.fetch(|| {
+                let results = self.client.try_call(&calls).map_err(|error| self.explain(&error))?;
+                let decode = |result: &String| wire::decode_block(result).ok().flatten();
+                let blocks: Vec<_> = results.iter().filter_map(decode).collect();
+                match blocks.as_slice() {
+                    [wanted, own] if own.hash != self.block.hash && wanted.number == number => {
+                        Err(self.describe_lost_block())
+                    }
+                    [wanted, _] if wanted.number == number => Ok(wanted.hash),
+                    _ => Err(self.invalid_result("eth_getBlockByNumber")),
+                }
             })?;
             self.store(StateEntry::Hash { number, hash });
             Ok(hash)

@@ -1,8 +1,11 @@
 //! JSON-RPC requests, and the values in the responses.
 
+use std::fmt;
+
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use fuzz::chain::RemoteBlock;
-use serde::Deserialize;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -27,21 +30,38 @@ impl RpcCall {
         Self { method: "eth_getBlockByNumber", params: json!([number, false]) }
     }
 
-    pub(crate) fn balance(address: Address, block: u64) -> Self {
-        Self { method: "eth_getBalance", params: json!([address, to_quantity(block)]) }
+    pub(crate) fn balance(address: Address, block: BlockName) -> Self {
+        Self { method: "eth_getBalance", params: json!([address, block.to_json()]) }
     }
 
-    pub(crate) fn nonce(address: Address, block: u64) -> Self {
-        Self { method: "eth_getTransactionCount", params: json!([address, to_quantity(block)]) }
+    pub(crate) fn nonce(address: Address, block: BlockName) -> Self {
+        Self { method: "eth_getTransactionCount", params: json!([address, block.to_json()]) }
     }
 
-    pub(crate) fn code(address: Address, block: u64) -> Self {
-        Self { method: "eth_getCode", params: json!([address, to_quantity(block)]) }
+    pub(crate) fn code(address: Address, block: BlockName) -> Self {
+        Self { method: "eth_getCode", params: json!([address, block.to_json()]) }
     }
 
-    pub(crate) fn storage(address: Address, slot: U256, block: u64) -> Self {
-        let params = json!([address, B256::from(slot), to_quantity(block)]);
+    pub(crate) fn storage(address: Address, slot: U256, block: BlockName) -> Self {
+        let params = json!([address, B256::from(slot), block.to_json()]);
         Self { method: "eth_getStorageAt", params }
+    }
+}
+
+/// The block whose state is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockName {
+    /// EIP-1898. Another block with the same number is never meant.
+    Hash(B256),
+    Number(u64),
+}
+
+impl BlockName {
+    fn to_json(self) -> Value {
+        match self {
+            Self::Hash(hash) => json!({ "blockHash": hash }),
+            Self::Number(number) => json!(to_quantity(number)),
+        }
     }
 }
 
@@ -89,9 +109,33 @@ struct RpcResponse<'a> {
     error: Option<NodeError>,
 }
 
+/// Reads a list of at most this many responses. A longer one takes many times its size in memory.
+struct ResponseList(usize);
+
+impl<'de> Visitor<'de> for ResponseList {
+    type Value = Vec<RpcResponse<'de>>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "a list of {} responses", self.0)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut responses = Vec::new();
+        while let Some(response) = list.next_element()? {
+            if responses.len() == self.0 {
+                return Err(A::Error::invalid_length(self.0 + 1, &self));
+            }
+            responses.push(response);
+        }
+        Ok(responses)
+    }
+}
+
 /// Decodes the response to these calls.
 pub(crate) fn decode_answer(body: &[u8], calls: usize) -> RpcAnswer {
-    let responses = match serde_json::from_slice::<Vec<RpcResponse<'_>>>(body) {
+    let mut parser = serde_json::Deserializer::from_slice(body);
+    let list = parser.deserialize_seq(ResponseList(calls));
+    let responses = match list.and_then(|responses| parser.end().map(|()| responses)) {
         Ok(responses) => responses,
         Err(_) => match serde_json::from_slice::<RpcResponse<'_>>(body) {
             Ok(response) if calls == 1 => vec![RpcResponse { id: Some(0), ..response }],
@@ -229,6 +273,8 @@ mod tests {
             r#"[{"id":0,"result":"0x1"}]"#,
             r#"[{"id":0,"result":"0x1"},{"id":0,"result":"0x1"}]"#,
             r#"[{"id":0,"result":"0x1"},{"id":2,"result":"0x1"}]"#,
+            r#"[{"id":0,"result":"0x1"},{"id":1,"result":"0x1"},{"id":1,"result":"0x1"}]"#,
+            r#"[{"id":0,"result":"0x1"},{"id":1,"result":"0x1"}] 7"#,
         ] {
             assert_eq!(check(body, 2), RpcAnswer::Malformed, "{body}");
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -139,6 +139,7 @@ fn limits() -> RpcLimits {
         attempts: 3,
         first_wait: Duration::from_millis(1),
         response_bytes: 1 << 16,
+        total_bytes: 1 << 20,
     }
 }
 
@@ -226,8 +227,8 @@ fn damaged_cache_files_are_fetched_again() {
     let (values, warnings) = open();
     assert_eq!(warnings, [""; 0]);
     let mut files = Vec::new();
-    for chain in fs::read_dir(folder.path().join("forks/42")).unwrap() {
-        files.extend(fs::read_dir(chain.unwrap().path()).unwrap().map(|it| it.unwrap().path()));
+    for folder in block_folders(folder.path()) {
+        files.extend(fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()));
     }
     files.sort();
     assert_eq!(files.len(), 2, "the header and the values: {files:?}");
@@ -242,6 +243,62 @@ fn damaged_cache_files_are_fetched_again() {
             assert!(node.requests() > before);
         }
     }
+}
+
+/// Returns the folders of all cached blocks, sorted.
+fn block_folders(cache: &Path) -> Vec<PathBuf> {
+    let list = |folder: PathBuf| fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    let folders = list(cache.join("forks")).flat_map(list).filter(|it| it.is_dir());
+    let mut folders: Vec<_> = folders.collect();
+    folders.sort();
+    folders
+}
+
+/// A hostile node knows the public hash of a block, and answers with values of its own.
+#[test]
+fn values_of_one_endpoint_are_not_used_for_another() {
+    let (wrong, good) = (ScriptedNode::start_good(), ScriptedNode::start_good());
+    wrong.set_answer(|request| {
+        respond_with("200 OK", "", &answer_well(request).to_string().replace("\"0x5\"", "\"0x6\""))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let balance = |url: &RpcUrl| {
+        let state = chains(Some(folder.path()), limits()).open_url(url, Some(100)).unwrap();
+        let account = state.account(ACCOUNT).unwrap();
+        state.save();
+        account.balance
+    };
+    assert_eq!(balance(&wrong.url()), U256::from(6));
+    assert_eq!(balance(&good.url()), U256::from(5));
+    // The same host with another key is another endpoint.
+    let keyed = RpcUrl::parse(&format!("http://127.0.0.1:{}/other", wrong.port)).unwrap();
+    let before = wrong.requests();
+    assert_eq!(balance(&keyed), U256::from(6));
+    assert_eq!(wrong.requests(), before + 2, "block and account are fetched");
+    let files = block_folders(folder.path());
+    assert_eq!(files.len(), 3, "{files:?}");
+    assert!(!files.iter().any(|path| path.to_string_lossy().contains(SECRET)), "{files:?}");
+}
+
+#[test]
+fn file_of_another_block_is_not_used() {
+    let (node, folder) = (ScriptedNode::start_good(), tempfile::tempdir().unwrap());
+    let open = |block: u64| {
+        let chains = chains(Some(folder.path()), limits());
+        let state = chains.open_url(&node.url(), Some(block)).unwrap();
+        state.account(ACCOUNT).unwrap();
+        state.save();
+        chains.take_warnings()
+    };
+    assert_eq!((open(100), open(99)), (Vec::new(), Vec::new()));
+    let folders = block_folders(folder.path());
+    let [from, to] = folders.as_slice() else { panic!("{folders:?}") };
+    let is_values = |path: &PathBuf| path.extension().is_some_and(|it| it == "jsonl");
+    let list = |folder| fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    let [from, to] = [from, to].map(|folder| list(folder).find(is_values).unwrap());
+    fs::copy(from, to).unwrap();
+    let warnings: Vec<_> = [open(100), open(99)].concat();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
 }
 
 #[test]
@@ -315,6 +372,164 @@ fn failures_that_may_pass_are_retried() {
     // The second answer also looks like a node without batches, so that calls are sent one by one.
     let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
     assert_eq!(state.storage(ACCOUNT, U256::ZERO), Ok(U256::from(9)));
+}
+
+#[test]
+fn wait_that_a_node_asks_for_is_bounded() {
+    let slow = |_: &Value| respond_with("429 Slow", "Retry-After: 3600\r\n", "");
+    let error = check_refused(slow);
+    assert_eq!(error, "node HOST limits the rate of requests (status 429), asks to wait 3600 s");
+    // A wait in another notation, or a negative one, is not followed.
+    let node = ScriptedNode::start(|_| String::new());
+    node.set_answer(|_| {
+        respond_with("429 Slow", "Retry-After: Wed, 21 Oct 2099 07:28:00 GMT\r\n", "")
+    });
+    let error = chains(None, limits()).open_url(&node.url(), None).unwrap_err().to_string();
+    assert!(error.ends_with("limits the rate of requests (status 429)"), "{error}");
+    assert_eq!(node.requests(), 3, "the attempts are bounded");
+}
+
+#[test]
+fn state_is_asked_for_by_the_hash_of_the_block() {
+    let node = ScriptedNode::start_good();
+    let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
+    node.set_answer(|request| {
+        let calls = request.as_array().cloned().unwrap_or_else(|| vec![request.clone()]);
+        let names = calls.iter().filter_map(|call| call["params"].as_array()?.last().cloned());
+        let hash = json!({"blockHash": B256::repeat_byte(7)});
+        assert!(names.clone().all(|name| name == hash), "{request}");
+        respond(&answer_well(request))
+    });
+    state.account(ACCOUNT).unwrap();
+    state.storage(ACCOUNT, U256::ZERO).unwrap();
+}
+
+/// Answers like a node that knows blocks by number only.
+fn answer_by_number(request: &Value) -> Value {
+    match request {
+        Value::Array(calls) => calls.iter().map(answer_by_number).collect(),
+        call if call.to_string().contains("blockHash") => {
+            let error =
+                json!({"code": -32602, "message": "invalid argument 1: hex string expected"});
+            json!({"jsonrpc": "2.0", "id": call["id"], "error": error})
+        }
+        call => answer_well(call),
+    }
+}
+
+#[test]
+fn reorganized_chain_is_an_error_and_not_another_state() {
+    // A node that knows hashes has no state for one that it lost.
+    let node = ScriptedNode::start_good();
+    let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
+    node.set_answer(|request| {
+        let error = json!({"code": -32000, "message": "block not found: hash 0x0707"});
+        let fail = |call: &Value| match call.to_string().contains("blockHash") {
+            true => json!({"id": call["id"], "error": error}),
+            // Its other chain has state under this number.
+            false => answer_well(call),
+        };
+        let text = match request {
+            Value::Array(all) => Value::Array(all.iter().map(fail).collect()),
+            call => fail(call),
+        };
+        respond_with("200 OK", "", &text.to_string().replace("0707", "0808"))
+    });
+    let lost = state.account(ACCOUNT).unwrap_err().to_string();
+    assert!(lost.contains("no longer has block 100 with hash 0x0707"), "{lost}");
+
+    // A node that knows only numbers is asked for the block with each value.
+    let node = ScriptedNode::start(|request| respond(&answer_by_number(request)));
+    let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
+    assert_eq!(state.storage(ACCOUNT, U256::ZERO), Ok(U256::from(9)));
+    assert_eq!(state.account(ACCOUNT).unwrap().nonce, 1);
+    node.set_answer(|request| {
+        let text = answer_by_number(request).to_string();
+        respond_with("200 OK", "", &text.replace("0707", "0808"))
+    });
+    let lost = state.storage(ACCOUNT, U256::from(1)).unwrap_err().to_string();
+    assert!(lost.contains("no longer has block 100 with hash 0x0707"), "{lost}");
+}
+
+#[test]
+fn hash_of_an_ancestor_is_not_taken_from_another_chain() {
+    let node = ScriptedNode::start_good();
+    let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
+    node.set_answer(|request| {
+        respond_with("200 OK", "", &answer_well(request).to_string().replace("0707", "0808"))
+    });
+    let lost = state.block_hash(99).unwrap_err().to_string();
+    assert!(lost.contains("no longer has block 100"), "{lost}");
+}
+
+#[test]
+fn missing_state_is_an_error_and_not_zero() {
+    for result in [json!(null), json!(""), json!("0x"), json!(0), json!({})] {
+        let node = ScriptedNode::start_good();
+        let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
+        let shown = result.to_string();
+        node.set_answer(move |request| {
+            let fill = |call: &Value| json!({"id": call["id"], "result": result});
+            respond(
+                &request
+                    .as_array()
+                    .map_or_else(|| fill(request), |it| it.iter().map(fill).collect()),
+            )
+        });
+        let error = state.storage(ACCOUNT, U256::ZERO).unwrap_err().to_string();
+        assert!(error.ends_with("sent an invalid result of eth_getStorageAt"), "{shown}: {error}");
+    }
+}
+
+#[test]
+fn another_chain_at_the_same_endpoint_is_an_error() {
+    let (node, folder) = (ScriptedNode::start_good(), tempfile::tempdir().unwrap());
+    let state = chains(Some(folder.path()), limits()).open_url(&node.url(), Some(100)).unwrap();
+    state.account(ACCOUNT).unwrap();
+    state.save();
+    node.set_answer(|request| {
+        respond_with(
+            "200 OK",
+            "",
+            &answer_well(request).to_string().replace("\"0x2a\"", "\"0x2b\""),
+        )
+    });
+    let other = chains(Some(folder.path()), limits()).open_url(&node.url(), Some(100)).unwrap();
+    assert_eq!(other.chain_id(), 43);
+    let before = node.requests();
+    other.account(ACCOUNT).unwrap();
+    assert_eq!(node.requests(), before + 1, "nothing of the first chain is used");
+}
+
+#[test]
+fn all_responses_together_are_bounded() {
+    let node = ScriptedNode::start_good();
+    let limits = RpcLimits { total_bytes: 3_000, ..limits() };
+    let state = chains(None, limits).open_url(&node.url(), None).unwrap();
+    let failed = (0..100).find_map(|slot| state.storage(ACCOUNT, U256::from(slot)).err());
+    let error = failed.unwrap().to_string();
+    assert!(error.ends_with("all responses are more than 3000 bytes"), "{error}");
+}
+
+#[test]
+fn endless_and_packed_responses_are_refused() {
+    let chunks = |count: usize| format!("1000\r\n{}\r\n", "x".repeat(0x1000)).repeat(count);
+    let report = [
+        // Chunks that go on and on.
+        check_refused(move |_| {
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{}", chunks(100))
+        }),
+        // A packed body is not unpacked.
+        check_refused(|_| respond_with("200 OK", "Content-Encoding: gzip\r\n", "\u{1f}packed")),
+        check_refused(|_| format!("HTTP/1.1 200 OK\r\n{}", "A: b\r\n".repeat(100_000))),
+        check_refused(|_| respond_with("200 OK", "", &format!("[{}{{}}]", "{},".repeat(20_000)))),
+    ];
+    insta::assert_snapshot!(report.join("\n"), @r"
+    node HOST sent a response of more than 65536 bytes
+    node HOST sent a response that is not valid JSON-RPC
+    node HOST closed the connection without a response
+    node HOST sent a response that is not valid JSON-RPC
+    ");
 }
 
 #[test]
@@ -408,6 +623,9 @@ fn slow_answers_are_bounded_in_time() {
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             thread::spawn(move || {
+                // A client refuses what comes before its request.
+                let mut request = [0; 4096];
+                assert!(stream.read(&mut request).unwrap() > 0);
                 let head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
                 let mut sent = stream.write_all(head.as_bytes());
                 while sent.is_ok() {
