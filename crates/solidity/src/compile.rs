@@ -7,9 +7,11 @@ mod native;
 mod npm_package;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::ToolchainError;
-use crate::toolchain::{ProgramOutput, SolcCompiler};
+use crate::bounded_file::MAX_JSON;
+use crate::toolchain::{ProgramOutput, SolcCompiler, run_program};
+use crate::{Toolchain, ToolchainError};
 
 /// Folders in which a compiler searches imports that it was not given.
 pub(crate) struct ImportPaths {
@@ -21,17 +23,19 @@ pub(crate) struct ImportPaths {
     pub(crate) working_folder: PathBuf,
 }
 
-/// Compiles the standard JSON `input`. `path` are the folders of `$PATH`.
+/// Compiles the standard JSON `input`.
 pub(crate) fn run_compiler(
     compiler: &SolcCompiler,
     imports: &ImportPaths,
-    path: &[PathBuf],
-    input: &str,
+    toolchain: &Toolchain,
+    input: &Arc<str>,
 ) -> Result<ProgramOutput, ToolchainError> {
+    let run =
+        |command| run_program(command, &toolchain.path, input, toolchain.compile_limits(MAX_JSON));
     match compiler {
-        SolcCompiler::Native(solc) => native::run_native_solc(solc, imports, path, input),
+        SolcCompiler::Native(solc) => native::run_native_solc(solc, imports, run),
         SolcCompiler::Package { node, folder } => {
-            npm_package::run_npm_solc(node, folder, imports, path, input)
+            npm_package::run_npm_solc(node, folder, imports, run)
         }
     }
 }

@@ -15,8 +15,9 @@ mod scan;
 mod settings;
 mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -104,12 +105,15 @@ impl CompileJob<'_> {
         compiler: &AvailableCompiler,
     ) -> Result<SolidityBuild, LoadError> {
         let names = self.graph.closure(group.entries.iter().copied());
-        let input = self.build_input(&names, compiler.version).to_string();
+        let input: Arc<str> = self.build_input(&names, compiler.version).to_string().into();
         let cache = self.toolchain.cache.as_deref().map(BuildCache::new);
         let entry = cache.as_ref().and_then(|it| it.entry_path(&input, &compiler.compiler));
         let cached =
             cache.as_ref().zip(entry.as_ref()).and_then(|(cache, entry)| cache.load(entry));
+        let given: HashSet<_> =
+            names.iter().map(|&index| self.graph.sources[index].name.as_str()).collect();
         if let Some(output) = cached.as_deref().and_then(standard::parse_standard)
+            && output.depends_only_on(&given)
             && let Ok(build) = output.into_build(self.path)
         {
             return Ok(self.fill_texts(build));
@@ -119,9 +123,10 @@ impl CompileJob<'_> {
             include_folders: self.resolver.include_folders.clone(),
             working_folder: self.toolchain.working_folder(&self.resolver.root),
         };
-        let output = run_compiler(&compiler.compiler, &imports, &self.toolchain.path, &input)?;
-        let build = self.parse_output(compiler.compiler.path(), &output)?;
-        if let Some((cache, entry)) = cache.zip(entry) {
+        let output = run_compiler(&compiler.compiler, &imports, self.toolchain, &input)?;
+        let (build, is_complete) = self.parse_output(compiler.compiler.path(), &output, &given)?;
+        // The entry is found by the input, so that it must not depend on files that the compiler read itself.
+        if let Some((cache, entry)) = cache.zip(entry).filter(|_| is_complete) {
             cache.store(&entry, &output.stdout);
         }
         Ok(self.fill_texts(build))
@@ -148,12 +153,13 @@ impl CompileJob<'_> {
         json!({ "language": "Solidity", "sources": sources, "settings": settings })
     }
 
-    /// Parses the standard JSON output of a compiler that ended.
+    /// Parses the standard JSON output of a compiler that ended. Returns true if it depends on the `given` sources only.
     fn parse_output(
         &self,
         program: &Path,
         finished: &crate::toolchain::ProgramOutput,
-    ) -> Result<SolidityBuild, LoadError> {
+        given: &HashSet<&str>,
+    ) -> Result<(SolidityBuild, bool), LoadError> {
         let output = std::str::from_utf8(&finished.stdout).ok().and_then(standard::parse_standard);
         let Some(output) = output else {
             let (program, output) = (program.to_owned(), finished.summary());
@@ -168,7 +174,8 @@ impl CompileJob<'_> {
         if let Some(errors) = output.compile_errors() {
             return Err(LoadError::CompileFailed { path: self.path.to_owned(), errors });
         }
-        output.into_build(self.path)
+        let is_complete = output.depends_only_on(given);
+        Ok((output.into_build(self.path)?, is_complete))
     }
 
     fn fill_texts(&self, mut build: SolidityBuild) -> SolidityBuild {

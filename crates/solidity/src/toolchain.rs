@@ -8,17 +8,24 @@
 mod install;
 mod options;
 mod process;
+mod process_tree;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 pub use install::{DEFAULT_SOLC, InstallError, install_solc};
 pub use options::{CompileOptions, UnknownArgument};
-pub(crate) use process::{ProgramOutput, run_program};
+pub(crate) use process::{ProgramLimits, ProgramOutput, run_program};
 
 use crate::SolcVersion;
 
 /// Maximum bytes of the answer to `solc --version`.
 const MAX_VERSION_TEXT: u64 = 64 << 10;
+/// Time for that answer, which starts Node.js for some compilers.
+const VERSION_TIME: Duration = Duration::from_secs(60);
+/// Time for compiling a project, unless the caller says otherwise. The largest ones take some minutes through Yul.
+const COMPILE_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Locations of compilers, and compile options.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +45,8 @@ pub struct Toolchain {
     pub project: ProjectPrograms,
     /// Profile of `foundry.toml`; `None` is the default one.
     pub profile: Option<String>,
+    /// Time for one run of a compiler or of `forge`; `None` is half an hour.
+    pub compile_time: Option<Duration>,
 }
 
 /// The programs that may be run because a project asks for them: its npm package `solc`, and `forge` with its settings.
@@ -96,6 +105,8 @@ pub enum ToolchainError {
     InvalidOutput { program: PathBuf, output: String },
     #[error("`{}` wrote more than {mebibytes} MiB", .program.display())]
     OutputTooLarge { program: PathBuf, mebibytes: u64 },
+    #[error("`{}` did not end within {seconds} seconds, and was ended", .program.display())]
+    TooSlow { program: PathBuf, seconds: u64 },
 }
 
 fn format_program_output(output: &str) -> String {
@@ -123,6 +134,9 @@ impl ToolchainError {
                 "pass a native compiler with `--solc PATH`, or name one contract with `--contract`"
                     .to_owned(),
             ),
+            Self::TooSlow { .. } | Self::OutputTooLarge { .. } => {
+                Some("name one contract with `--contract`, so that less is compiled".to_owned())
+            }
             Self::InvalidOutput { .. } | Self::StartFailed { .. } => {
                 Some("check that it is a Solidity compiler for this machine".to_owned())
             }
@@ -197,7 +211,8 @@ impl Toolchain {
                 let program = std::path::absolute(program).ok()?;
                 let mut command = std::process::Command::new(program);
                 command.arg("--version").current_dir(self.working_folder(root));
-                let finished = run_program(command, &self.path, &[], MAX_VERSION_TEXT).ok()?;
+                let limits = ProgramLimits { output: MAX_VERSION_TEXT, time: VERSION_TIME };
+                let finished = run_program(command, &self.path, &Arc::from(""), limits).ok()?;
                 let text = String::from_utf8(finished.stdout).ok()?;
                 SolcVersion::parse(text.split_once("Version: ")?.1.split_whitespace().next()?)
             }
@@ -214,6 +229,11 @@ impl Toolchain {
             true => root.to_owned(),
             false => PathBuf::from(std::path::MAIN_SEPARATOR_STR),
         }
+    }
+
+    /// Returns the bounds of a run that compiles, with at most this many bytes of output.
+    pub(crate) fn compile_limits(&self, output: u64) -> ProgramLimits {
+        ProgramLimits { output, time: self.compile_time.unwrap_or(COMPILE_TIME) }
     }
 
     /// Returns the `forge` executable, if it is on the path and may run in this project.

@@ -1,29 +1,28 @@
 //! Runs a native `solc`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::ImportPaths;
 use crate::ToolchainError;
-use crate::bounded_file::MAX_JSON;
-use crate::toolchain::{ProgramOutput, run_program};
+use crate::toolchain::ProgramOutput;
 
-/// Compiles the standard JSON `input`; imports are limited to the root.
+/// Compiles the standard JSON that `run` gives it; imports are limited to the root.
 ///
 /// `--include-path` requires solc 0.8.8 and `--base-path` requires 0.6.9. Querying the version first would start the
 /// compiler twice each time, so an option is dropped only after the compiler rejected it.
 pub(super) fn run_native_solc(
     solc: &Path,
     imports: &ImportPaths,
-    path: &[PathBuf],
-    input: &str,
+    run: impl Fn(Command) -> Result<ProgramOutput, ToolchainError>,
 ) -> Result<ProgramOutput, ToolchainError> {
-    let mut last = run_with_options(solc, imports, path, input, ImportOptions::All)?;
+    let run_with = |options| run(create_command(solc, imports, options));
+    let mut last = run_with(ImportOptions::All)?;
     for options in [ImportOptions::NoIncludePath, ImportOptions::NoBasePath] {
         if !rejects_option(&last) {
             break;
         }
-        last = run_with_options(solc, imports, path, input, options)?;
+        last = run_with(options)?;
     }
     Ok(last)
 }
@@ -36,13 +35,7 @@ enum ImportOptions {
     NoBasePath,
 }
 
-fn run_with_options(
-    solc: &Path,
-    imports: &ImportPaths,
-    path: &[PathBuf],
-    input: &str,
-    options: ImportOptions,
-) -> Result<ProgramOutput, ToolchainError> {
+fn create_command(solc: &Path, imports: &ImportPaths, options: ImportOptions) -> Command {
     let root = &imports.root;
     let cannot = |source| ToolchainError::StartFailed { program: solc.to_owned(), source };
     let mut command = Command::new(std::path::absolute(solc).map_err(cannot)?);
@@ -60,7 +53,7 @@ fn run_with_options(
             command.arg("--include-path").arg(folder);
         }
     }
-    run_program(command, path, input.as_bytes(), MAX_JSON)
+    command
 }
 
 /// Returns true if solc rejected an option. The text is that of its command-line parser.

@@ -1,5 +1,7 @@
 //! Cache of compiler output, by the content of the input and the compiler.
 //!
+//! The input contains every source and every remapping, so that a file which is found instead of another one changes it.
+//!
 //! ```text
 //! <cache>/builds/<hash>.json     standard JSON output; deleting it costs time only
 //! ```

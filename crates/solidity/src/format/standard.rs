@@ -1,6 +1,6 @@
 //! Parses the output of `solc --standard-json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -77,6 +77,12 @@ pub(crate) fn parse_standard(text: &str) -> Option<StandardOutput<'_>> {
 }
 
 impl StandardOutput<'_> {
+    /// Returns true if the compiler was given all sources that it used, and searched for none itself.
+    pub(crate) fn depends_only_on(&self, given: &HashSet<&str>) -> bool {
+        let used = self.sources.keys().chain(self.contracts.keys());
+        used.into_iter().all(|source| given.contains(source.as_str()))
+    }
+
     /// Returns the errors of the compiler, or `None` if there are only warnings.
     pub(crate) fn compile_errors(&self) -> Option<CompileErrors> {
         let fatal = self.errors.iter().filter(|diagnostic| diagnostic.severity == "error");

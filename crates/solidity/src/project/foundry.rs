@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use super::artifacts::{BuildArtifacts, ExpectedSources};
 use super::sources::compile_project;
@@ -135,7 +136,8 @@ fn run_forge_build(
     if let Some(solc) = toolchain.find_named_native() {
         command.arg("--use").arg(std::path::absolute(&solc).unwrap_or(solc));
     }
-    let finished = run_program(command, &toolchain.path, &[], MAX_REPORT)?;
+    let limits = toolchain.compile_limits(MAX_REPORT);
+    let finished = run_program(command, &toolchain.path, &Arc::from(""), limits)?;
     if finished.status.success() {
         return Ok(ForgeOutcome::Built);
     }

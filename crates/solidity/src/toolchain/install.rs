@@ -8,10 +8,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{ToolchainError, is_package, run_program};
+use super::{ProgramLimits, ToolchainError, is_package, run_program};
 use crate::{SolcVersion, bounded_file};
 
 /// Version that is installed by default.
@@ -19,6 +21,8 @@ pub const DEFAULT_SOLC: &str = "0.8.37";
 
 /// Maximum bytes of npm's standard output, which is short.
 const MAX_OUTPUT: u64 = 1 << 20;
+/// Time for npm, which downloads about 10 MB.
+const INSTALL_TIME: Duration = Duration::from_secs(15 * 60);
 
 /// Error of [`install_solc`]. A failed installation leaves no files behind.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +116,8 @@ fn run_npm(npm: &Path, folder: &Path, version: &str, path: &[PathBuf]) -> Result
         .arg(folder)
         .arg(format!("solc@{}", npm_version(version)))
         .current_dir(folder);
-    let finished = run_program(command, path, &[], MAX_OUTPUT).map_err(failed)?;
+    let limits = ProgramLimits { output: MAX_OUTPUT, time: INSTALL_TIME };
+    let finished = run_program(command, path, &Arc::from(""), limits).map_err(failed)?;
     match finished.status.success() {
         true => Ok(()),
         false => Err(failed(ToolchainError::Failed {

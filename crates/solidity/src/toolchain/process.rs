@@ -1,11 +1,15 @@
-//! Runs a program with input on stdin and bounded output.
+//! Runs a program with input on stdin, bounded output and bounded time.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::ToolchainError;
+use super::process_tree::kill_tree;
 use crate::error::truncate_text;
 
 /// Maximum bytes of stderr kept. It is shown to the user, so the beginning suffices.
@@ -14,6 +18,18 @@ const MAX_STDERR: u64 = 64 << 10;
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Maximum bytes of output in an error message.
 const MAX_MESSAGE: usize = 4 << 10;
+/// Time for the rest of stderr after a program ended. What it started may keep the stream open.
+const STDERR_REST: Duration = Duration::from_secs(1);
+/// Longest pause between two looks at whether a program that closed its output has ended.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
+
+/// Bounds of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProgramLimits {
+    /// Bytes that it may write to stdout.
+    pub(crate) output: u64,
+    pub(crate) time: Duration,
+}
 
 /// Exit status and output of a program.
 pub(crate) struct ProgramOutput {
@@ -31,15 +47,16 @@ impl ProgramOutput {
     }
 }
 
-/// Runs `command` until it exits. Errors if it writes more than `limit` bytes to stdout.
+/// Runs `command` until it exits. Errors if it writes too much to stdout or takes too long; then it is killed with
+/// everything that it started.
 ///
 /// What it starts itself is searched for in the absolute folders of `path` only: it runs in the folder of a project,
-/// which a relative folder would name.
+/// which a relative folder would name. It stays in the process group of the user's terminal, so that Ctrl-C ends it.
 pub(crate) fn run_program(
     mut command: Command,
     path: &[PathBuf],
-    input: &[u8],
-    limit: u64,
+    input: &Arc<str>,
+    limits: ProgramLimits,
 ) -> Result<ProgramOutput, ToolchainError> {
     let program = Path::new(command.get_program()).to_owned();
     let cannot = |source| ToolchainError::StartFailed { program: program.clone(), source };
@@ -47,39 +64,101 @@ pub(crate) fn run_program(
     let search = std::env::join_paths(folders).ok().filter(|joined| !joined.is_empty());
     command.env("PATH", search.unwrap_or_else(|| DEFAULT_PATH.into()));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let until = Instant::now() + limits.time;
     let mut child = command.spawn().map_err(cannot)?;
-    let (stdout, stderr) = exchange_streams(&mut child, input, limit);
-    let status = child.wait().map_err(cannot)?;
-    match stdout.map_err(cannot)? {
-        Some(stdout) => Ok(ProgramOutput { status, stdout, stderr }),
-        None => Err(ToolchainError::OutputTooLarge { program, mebibytes: limit >> 20 }),
+    let streams = ProgramStreams::start(&mut child, input, limits.output);
+    let outcome = streams.read_output(until).and_then(|stdout| {
+        let status = wait_until(&mut child, until)?;
+        Ok(ProgramOutput { status, stdout, stderr: streams.read_errors() })
+    });
+    outcome.map_err(|reason| {
+        kill_tree(&mut child);
+        match reason {
+            RunFailure::Broken(source) => cannot(source),
+            RunFailure::TooLarge => ToolchainError::OutputTooLarge {
+                program: program.clone(),
+                mebibytes: limits.output >> 20,
+            },
+            RunFailure::TooLong => {
+                ToolchainError::TooSlow { program: program.clone(), seconds: limits.time.as_secs() }
+            }
+        }
+    })
+}
+
+/// Reason that a run was given up.
+enum RunFailure {
+    Broken(io::Error),
+    TooLarge,
+    TooLong,
+}
+
+/// Waits for a program that closed its output.
+fn wait_until(child: &mut Child, until: Instant) -> Result<ExitStatus, RunFailure> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait().map_err(RunFailure::Broken)? {
+            return Ok(status);
+        }
+        if Instant::now() >= until {
+            return Err(RunFailure::TooLong);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 
-/// Writes stdin and reads stdout and stderr concurrently, since a program may block on output before it has read its
-/// input. If stdout exceeds `limit`, the program is killed and the returned stdout is `None`.
-fn exchange_streams(
-    child: &mut Child,
-    input: &[u8],
-    limit: u64,
-) -> (io::Result<Option<Vec<u8>>>, String) {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    thread::scope(|scope| {
-        scope.spawn(move || {
+/// The streams of a running program. Each has a thread, because a program may block on one while another is full. A thread
+/// whose stream stays open is left behind.
+struct ProgramStreams {
+    output: Receiver<io::Result<Option<Vec<u8>>>>,
+    errors: Arc<Mutex<Vec<u8>>>,
+    has_all_errors: Receiver<()>,
+}
+
+impl ProgramStreams {
+    fn start(child: &mut Child, input: &Arc<str>, limit: u64) -> Self {
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let input = Arc::clone(input);
+        thread::spawn(move || {
             // A program that exits without reading its input reports the reason in its output.
             if let Some(mut stdin) = stdin {
-                drop(stdin.write_all(input));
+                drop(stdin.write_all(input.as_bytes()));
             }
         });
-        let errors = scope.spawn(move || drain_stream(stderr));
-        let output = read_bounded(stdout, limit);
-        if !matches!(output, Ok(Some(_))) {
-            // The other streams end when the program exits. Killing fails if it already has, which is fine.
-            drop(child.kill());
+        let (sender, output) = mpsc::channel();
+        thread::spawn(move || drop(sender.send(read_bounded(stdout, limit))));
+        let (sender, has_all_errors) = mpsc::channel();
+        let errors = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&errors);
+        thread::spawn(move || {
+            drain_stream(stderr, &kept);
+            drop(sender.send(()));
+        });
+        Self { output, errors, has_all_errors }
+    }
+
+    /// Returns all of stdout.
+    fn read_output(&self, until: Instant) -> Result<Vec<u8>, RunFailure> {
+        let left = until.saturating_duration_since(Instant::now());
+        match self.output.recv_timeout(left) {
+            Ok(Ok(Some(bytes))) => Ok(bytes),
+            Ok(Ok(None)) => Err(RunFailure::TooLarge),
+            Ok(Err(error)) => Err(RunFailure::Broken(error)),
+            Err(RecvTimeoutError::Timeout) => Err(RunFailure::TooLong),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(RunFailure::Broken(io::ErrorKind::BrokenPipe.into()))
+            }
         }
-        let errors = errors.join().unwrap_or_default();
-        (output, String::from_utf8_lossy(&errors).into_owned())
-    })
+    }
+
+    /// Returns the beginning of stderr.
+    fn read_errors(&self) -> String {
+        let _ = self.has_all_errors.recv_timeout(STDERR_REST);
+        let bytes = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
 }
 
 /// Returns the bytes of a stream, or `None` if there are more than `limit`.
@@ -91,13 +170,15 @@ fn read_bounded(stream: Option<impl Read>, limit: u64) -> io::Result<Option<Vec<
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// Returns the beginning of a stream. Reads it to the end, so that the writer never blocks.
-fn drain_stream(stream: Option<impl Read>) -> Vec<u8> {
-    let mut kept = Vec::new();
-    if let Some(mut stream) = stream {
-        // On an error, the bytes read so far are kept.
-        drop(stream.by_ref().take(MAX_STDERR).read_to_end(&mut kept));
-        drop(io::copy(&mut stream, &mut io::sink()));
+/// Keeps the beginning of a stream. Reads it to the end, so that the writer never blocks.
+fn drain_stream(stream: Option<impl Read>, kept: &Mutex<Vec<u8>>) {
+    let Some(mut stream) = stream else { return };
+    let mut part = [0; 4096];
+    let mut left = MAX_STDERR as usize;
+    // On an error, the bytes read so far are kept.
+    while let Ok(read @ 1..) = stream.read(&mut part) {
+        let end = read.min(left);
+        left -= end;
+        kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&part[..end]);
     }
-    kept
 }

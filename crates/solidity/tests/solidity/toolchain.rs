@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::folder::TestFolder;
 use crate::outputs::standard_output;
@@ -134,6 +135,54 @@ fn crash_of_the_npm_package_is_reported_without_its_code() {
     the compiler crashed: RangeError: too deep
     hint: pass a native compiler with `--solc PATH`, or name one contract with `--contract`
     ");
+}
+
+/// A compiler that is a script, and never ends.
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
+#[test]
+fn slow_compiler_is_ended_with_what_it_started() {
+    let mut search = CompilerSearch::new();
+    let pids = search.folder.path("pids");
+    let script = format!(
+        "case $* in *--version*) exit 1;; esac; sh -c 'echo $$ >> {0}; sleep 1000' & sleep 1000 & echo $! >> {0}; wait",
+        pids.display()
+    );
+    search.folder.toolchain.solc = Some(search.folder.write_program("slow", &script));
+    // On a busy machine, the script needs a while to start both.
+    let started = [1, 4, 16, 64].into_iter().find_map(|seconds| {
+        drop(fs::remove_file(&pids));
+        search.folder.toolchain.compile_time = Some(Duration::from_secs(seconds));
+        let outcome = search.folder.describe_load("src/Bank.sol");
+        let expected =
+            format!("`[folder]/slow` did not end within {seconds} seconds, and was ended");
+        assert!(outcome.starts_with(&expected), "{outcome}");
+        fs::read_to_string(&pids).ok().filter(|pids| pids.lines().count() == 2)
+    });
+    let is_running = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))
+    };
+    for pid in started.expect("both were started").lines() {
+        // The system ends a killed process soon, but not at once.
+        let is_ended = (0..1_000_000).any(|_| {
+            std::thread::yield_now();
+            !is_running(pid)
+        });
+        assert!(is_ended, "process {pid} goes on");
+    }
+}
+
+#[test]
+fn endless_output_ends_the_compiler() {
+    let mut search = CompilerSearch::new();
+    search.native("bin/solc");
+    let script = "cat /dev/zero";
+    search.folder.toolchain.solc = None;
+    search
+        .folder
+        .write_program("bin/solc", &format!("case $* in *--version*) {script};; esac; cat answer"));
+    // A version of any length is not believed, and the compiler is used like one that does not tell it.
+    assert!(search.folder.load("src/Bank.sol").is_ok());
 }
 
 #[test]
