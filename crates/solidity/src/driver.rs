@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 pub(crate) use cache::BuildCache;
 use graph::SourceGraph;
 pub(crate) use graph::defines_contract;
-pub(crate) use imports::{FoundSource, ImportResolver};
+pub(crate) use imports::{FoundFiles, FoundSource, ImportResolver, LibraryIndex};
 pub use pragma::SolcVersion;
 pub(crate) use settings::SolcSettings;
 use versions::CompileGroup;

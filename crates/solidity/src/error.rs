@@ -49,6 +49,10 @@ pub enum LoadError {
     Stale(#[from] StaleBuild),
     #[error("the sources are more than {sources} files or {mebibytes} MiB")]
     TooManySources { sources: usize, mebibytes: usize },
+    #[error(
+        "the sources have more than {imports} imports, or their imports are searched in too many places"
+    )]
+    TooManyImports { imports: usize },
     #[error(transparent)]
     MissingCompiler(#[from] MissingCompiler),
     /// The artifacts cannot be used, and the sources cannot be compiled.

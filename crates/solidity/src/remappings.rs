@@ -4,11 +4,14 @@
 //! for choosing one are those of solc.
 
 mod library;
+mod table;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Component, Path};
 
 pub(crate) use library::{LibraryFolder, find_libraries};
+pub(crate) use table::RemappingTable;
 
 use crate::project::FoundryConfig;
 use crate::{LoadError, bounded_file};
@@ -31,10 +34,6 @@ impl ImportRemapping {
             [context, prefix, target].map(|part| part.trim().to_owned());
         (!prefix.is_empty()).then_some(Self { context, prefix, target })
     }
-
-    fn is_same_name(&self, other: &Self) -> bool {
-        self.context == other.context && self.prefix == other.prefix
-    }
 }
 
 impl fmt::Display for ImportRemapping {
@@ -43,23 +42,6 @@ impl fmt::Display for ImportRemapping {
             write!(out, "{}:", self.context)?;
         }
         write!(out, "{}={}", self.prefix, self.target)
-    }
-}
-
-/// Returns the name of the source that an import refers to. The longest context decides, then the longest prefix, then
-/// the position, as in solc.
-pub(crate) fn apply_remappings(
-    remappings: &[ImportRemapping],
-    importer: &str,
-    import: &str,
-) -> String {
-    let matching = remappings
-        .iter()
-        .filter(|it| importer.starts_with(&it.context) && import.starts_with(&it.prefix))
-        .max_by_key(|it| (it.context.len(), it.prefix.len()));
-    match matching {
-        Some(it) => format!("{}{}", it.target, &import[it.prefix.len()..]),
-        None => import.to_owned(),
     }
 }
 
@@ -89,13 +71,13 @@ pub(crate) fn load_remappings(
     }
     let libraries = find_libraries(root, &config.libs, may_leave);
     let declared = all.len();
+    let taken = all.iter().filter(|it| it.context.is_empty());
+    let taken: HashSet<_> = taken.map(|it| it.prefix.clone()).collect();
     // Remappings that a library declares apply to its own sources, and to the others unless they are taken.
     for library in &libraries {
         for own in library.read_remappings(root) {
-            let is_taken = |it: &ImportRemapping| {
-                it.context.is_empty() && own.prefix.starts_with(it.prefix.as_str())
-            };
-            if !all[..declared].iter().any(is_taken) {
+            let mut ends = own.prefix.char_indices().map(|(at, last)| at + last.len_utf8());
+            if !ends.any(|end| taken.contains(&own.prefix[..end])) {
                 let context = format!("{}/", library.path);
                 all.push(ImportRemapping { context, ..own });
             }
@@ -117,17 +99,12 @@ pub(crate) fn load_remappings(
 
 /// Removes remappings whose name is already taken, and contextual ones that change nothing.
 fn keep_first(all: Vec<ImportRemapping>) -> Vec<ImportRemapping> {
-    let mut kept: Vec<ImportRemapping> = Vec::new();
-    for remapping in all {
-        if !kept.iter().any(|known| known.is_same_name(&remapping)) {
-            kept.push(remapping);
-        }
-    }
-    let global: Vec<_> = kept.iter().filter(|it| it.context.is_empty()).cloned().collect();
-    kept.retain(|it| {
-        let same = global.iter().find(|other| other.prefix == it.prefix);
-        it.context.is_empty() || same.is_none_or(|other| other.target != it.target)
-    });
+    let mut names = HashSet::new();
+    let mut kept = all;
+    kept.retain(|it| names.insert((it.context.clone(), it.prefix.clone())));
+    let global = kept.iter().filter(|it| it.context.is_empty());
+    let global: HashMap<_, _> = global.map(|it| (it.prefix.clone(), it.target.clone())).collect();
+    kept.retain(|it| it.context.is_empty() || global.get(&it.prefix) != Some(&it.target));
     kept
 }
 

@@ -1,6 +1,6 @@
 //! The sources that must be compiled together: entries and everything that they import.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use super::imports::{FoundSource, ImportResolver};
@@ -11,6 +11,8 @@ use crate::{LoadError, bounded_file};
 /// Maximum number of sources, and of their bytes. The largest public projects have about 2,000 sources with 20 MB.
 const MAX_SOURCES: usize = 20_000;
 const MAX_BYTES: usize = 256 << 20;
+/// Maximum number of imports of all sources together. The largest public projects have about 20,000.
+const MAX_IMPORTS: usize = 200_000;
 
 /// Sources and their imports. Imports may form cycles.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub(crate) struct SourceGraph {
     pub(crate) sources: Vec<GraphSource>,
     by_name: BTreeMap<String, usize>,
     bytes: usize,
+    imports: usize,
 }
 
 /// A source with its imports.
@@ -29,7 +32,7 @@ pub(crate) struct GraphSource {
     /// Version requirements, as written, with their meaning.
     pub(crate) pragmas: Vec<(String, VersionRange)>,
     /// Positions of the sources that it imports.
-    imports: Vec<usize>,
+    pub(super) imports: Vec<usize>,
 }
 
 impl SourceGraph {
@@ -38,7 +41,8 @@ impl SourceGraph {
         entries: &[FoundSource],
         resolver: &mut ImportResolver,
     ) -> Result<Self, LoadError> {
-        let mut graph = Self { sources: Vec::new(), by_name: BTreeMap::new(), bytes: 0 };
+        let mut graph =
+            Self { sources: Vec::new(), by_name: BTreeMap::new(), bytes: 0, imports: 0 };
         for entry in entries {
             graph.add_source(entry, resolver)?;
         }
@@ -53,18 +57,27 @@ impl SourceGraph {
     ) -> Result<(), LoadError> {
         let mut open: Vec<_> = self.insert(entry)?.into_iter().collect();
         while let Some((index, imports)) = open.pop() {
-            for import in imports {
-                let importer = self.sources[index].name.clone();
-                let Some(found) = resolver.resolve_import(&importer, &import) else { continue };
-                open.extend(self.insert(&found)?);
-                let target = self.by_name[&found.name];
-                self.sources[index].imports.push(target);
+            self.imports += imports.len();
+            if self.imports > MAX_IMPORTS {
+                return Err(LoadError::TooManyImports { imports: MAX_IMPORTS });
             }
+            let importer = self.sources[index].name.clone();
+            let mut targets = BTreeSet::new();
+            for import in imports {
+                let found = resolver.resolve_import(&importer, &import);
+                if resolver.is_exhausted() {
+                    return Err(LoadError::TooManyImports { imports: MAX_IMPORTS });
+                }
+                let Some(found) = found else { continue };
+                open.extend(self.insert(&found)?);
+                targets.insert(self.by_name[&found.name]);
+            }
+            self.sources[index].imports.extend(targets);
         }
         Ok(())
     }
 
-    /// Reads a source. Returns its position and its imports as written, or `None` if it was already read.
+    /// Reads a source. Returns its position and its different imports as written, or `None` if it was already read.
     fn insert(&mut self, found: &FoundSource) -> Result<Option<(usize, Vec<String>)>, LoadError> {
         if self.by_name.contains_key(&found.name) {
             return Ok(None);
@@ -77,7 +90,9 @@ impl SourceGraph {
                 mebibytes: MAX_BYTES >> 20,
             });
         }
-        let scan = scan_source(&text);
+        let mut scan = scan_source(&text);
+        let mut known = HashSet::new();
+        scan.imports.retain(|import| known.insert(import.clone()));
         let range = |text: String| VersionRange::parse(&text).map(|range| (text, range));
         let index = self.sources.len();
         self.by_name.insert(found.name.clone(), index);

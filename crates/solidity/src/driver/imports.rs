@@ -3,9 +3,13 @@
 //! An import that the remappings resolve to no file is searched among the libraries and in `node_modules` of the folders
 //! above its importer. What is found that way is passed to the compiler as a remapping of that import alone.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::remappings::{ImportRemapping, LibraryFolder, apply_remappings, normalize_path};
+use crate::remappings::{ImportRemapping, LibraryFolder, RemappingTable, normalize_path};
+
+/// Maximum places in which imports are searched. The largest public projects need some 50,000.
+const MAX_LOOKUPS: usize = 1_000_000;
 
 /// Finds the files of imports.
 #[derive(Debug)]
@@ -16,8 +20,31 @@ pub(crate) struct ImportResolver {
     pub(crate) include_folders: Vec<PathBuf>,
     /// Canonical folders outside of the project whose sources may be read.
     pub(crate) allowed: Vec<PathBuf>,
-    pub(crate) remappings: Vec<ImportRemapping>,
-    pub(crate) libraries: Vec<LibraryFolder>,
+    pub(crate) remappings: RemappingTable,
+    pub(crate) libraries: LibraryIndex,
+    /// Files by the name of their source.
+    pub(crate) known: FoundFiles,
+}
+
+/// Libraries by name, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct LibraryIndex(HashMap<String, Vec<LibraryFolder>>);
+
+impl LibraryIndex {
+    pub(crate) fn new(libraries: Vec<LibraryFolder>) -> Self {
+        let mut index = Self::default();
+        for library in libraries {
+            index.0.entry(library.name.clone()).or_default().push(library);
+        }
+        index
+    }
+}
+
+/// What was searched, so that nothing is searched twice.
+#[derive(Debug, Default)]
+pub(crate) struct FoundFiles {
+    files: HashMap<String, Option<PathBuf>>,
+    lookups: usize,
 }
 
 /// A source that was found: its name for the compiler, and its file.
@@ -31,14 +58,14 @@ impl ImportResolver {
     /// Returns the source that an import refers to. `None` leaves the import to the compiler, which reports it.
     pub(crate) fn resolve_import(&mut self, importer: &str, import: &str) -> Option<FoundSource> {
         let written = absolute_import(importer, import);
-        let name = apply_remappings(&self.remappings, importer, &written);
-        if let Some(path) = self.find_file(&name) {
+        let name = self.remappings.apply(importer, &written);
+        if let Some(path) = self.look_up(&name) {
             return Some(FoundSource { name, path });
         }
         let found = self.search(importer, &written).or_else(|| {
             // solc keeps the extra `..` of a name such as `lib/../../x.sol`, and finds the file nevertheless.
             let normal = normalize_path(&name);
-            let path = (normal != name).then(|| self.find_file(&normal)).flatten()?;
+            let path = (normal != name).then(|| self.look_up(&normal)).flatten()?;
             Some(FoundSource { name: normal, path })
         })?;
         let [context, prefix] = [importer, &*written].map(str::to_owned);
@@ -47,24 +74,44 @@ impl ImportResolver {
     }
 
     /// Searches an import among the libraries, the nearest first, and in `node_modules`.
-    fn search(&self, importer: &str, import: &str) -> Option<FoundSource> {
+    fn search(&mut self, importer: &str, import: &str) -> Option<FoundSource> {
         let (library, rest) = import.split_once('/')?;
-        let mut named: Vec<_> = self.libraries.iter().filter(|it| it.name == library).collect();
+        let mut named: Vec<_> = self.libraries.0.get(library).into_iter().flatten().collect();
+        self.known.lookups += named.len();
         // A library inside the importer's own comes first; otherwise the order stays.
         named.sort_by_key(|it| {
             let holder = it.path.rsplit_once("/lib/").map_or("", |(holder, _)| holder);
             !(holder.contains('/') && importer.starts_with(holder))
         });
-        let in_libraries = named.into_iter().flat_map(|it| it.candidates(rest));
+        let in_libraries: Vec<_> = named.into_iter().flat_map(|it| it.candidates(rest)).collect();
         let folders = Path::new(importer).ancestors().skip(1);
         let in_modules = folders.map(|it| match it.to_str() {
             Some("") | None => format!("node_modules/{import}"),
             Some(folder) => format!("{folder}/node_modules/{import}"),
         });
-        in_libraries.chain(in_modules).find_map(|name| {
-            let path = self.find_file(&name)?;
+        in_libraries.into_iter().chain(in_modules).find_map(|name| {
+            let path = self.look_up(&name)?;
             Some(FoundSource { name, path })
         })
+    }
+
+    /// Returns true if too many places were searched. Nothing is found from then on.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.known.lookups > MAX_LOOKUPS
+    }
+
+    /// Returns what [`Self::find_file`] returns, which it remembers.
+    fn look_up(&mut self, name: &str) -> Option<PathBuf> {
+        if let Some(known) = self.known.files.get(name) {
+            return known.clone();
+        }
+        self.known.lookups += 1;
+        if self.is_exhausted() {
+            return None;
+        }
+        let found = self.find_file(name);
+        self.known.files.insert(name.to_owned(), found.clone());
+        found
     }
 
     /// Returns the canonical path of the source with this name, if it exists and may be read.

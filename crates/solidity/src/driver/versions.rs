@@ -81,17 +81,94 @@ pub(crate) struct CompileGroup {
     pub(crate) entries: Vec<usize>,
 }
 
-/// An entry with the requirements of all sources that it needs.
-struct EntryNeeds<'a> {
-    entry: usize,
-    ranges: BTreeSet<&'a str>,
-    parsed: Vec<&'a VersionRange>,
+/// The compilers that suit a source, as bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CompilerSet(Vec<u64>);
+
+impl CompilerSet {
+    /// Returns the set of those for whose positions `suits` is true.
+    fn select(count: usize, suits: impl Fn(usize) -> bool) -> Self {
+        let mut set = Self(vec![0; count.div_ceil(64)]);
+        for position in (0..count).filter(|&position| suits(position)) {
+            set.0[position / 64] |= 1 << (position % 64);
+        }
+        set
+    }
+
+    fn contains(&self, position: usize) -> bool {
+        self.0[position / 64] & 1 << (position % 64) != 0
+    }
+
+    /// Removes those that are not in another set. Returns true if there were any.
+    fn intersect(&mut self, other: &Self) -> bool {
+        let before = self.clone();
+        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own &= other);
+        *self != before
+    }
 }
 
-impl EntryNeeds<'_> {
-    fn admits(&self, version: Option<SolcVersion>) -> bool {
+/// Compilers that a source may be compiled with: those that are available, followed by the known releases.
+struct CompilerChoice<'a> {
+    available: &'a [AvailableCompiler],
+    releases: Vec<SolcVersion>,
+    /// For each source, the compilers that it and everything that it imports admit.
+    suitable: Vec<CompilerSet>,
+}
+
+impl<'a> CompilerChoice<'a> {
+    fn new(
+        graph: &SourceGraph,
+        pinned: Option<SolcVersion>,
+        available: &'a [AvailableCompiler],
+    ) -> Self {
+        let releases: Vec<_> = known_releases().collect();
         // A compiler that does not tell its version may suit; it reports a mismatch itself.
-        version.is_none_or(|version| self.parsed.iter().all(|range| range.contains(version)))
+        let versions: Vec<_> = available.iter().map(|it| it.version).collect();
+        let versions: Vec<_> =
+            versions.into_iter().chain(releases.iter().copied().map(Some)).collect();
+        let exact = pinned.map(VersionRange::exactly);
+        let suitable = graph.sources.iter().map(|source| {
+            let own = source.pragmas.iter().map(|(_, range)| range);
+            let ranges: Vec<_> = match &exact {
+                Some(exact) => vec![exact],
+                None => own.collect(),
+            };
+            CompilerSet::select(versions.len(), |position| {
+                versions[position].is_none_or(|it| ranges.iter().all(|range| range.contains(it)))
+            })
+        });
+        let mut choice = Self { available, releases, suitable: suitable.collect() };
+        choice.add_imports(graph);
+        choice
+    }
+
+    /// Removes from each source the compilers that its imports do not admit. Imports may form cycles.
+    ///
+    /// Walking through all imports of each entry would take time that grows with the square of the sources.
+    fn add_imports(&mut self, graph: &SourceGraph) {
+        let mut importers = vec![Vec::new(); graph.sources.len()];
+        for (importer, source) in graph.sources.iter().enumerate() {
+            for &imported in &source.imports {
+                importers[imported].push(importer);
+            }
+        }
+        let mut changed: Vec<_> = (0..graph.sources.len()).collect();
+        while let Some(imported) = changed.pop() {
+            let admitted = self.suitable[imported].clone();
+            for &importer in &importers[imported] {
+                if self.suitable[importer].intersect(&admitted) {
+                    changed.push(importer);
+                }
+            }
+        }
+    }
+
+    fn suits(&self, compiler: usize, entry: usize) -> bool {
+        self.suitable[entry].contains(compiler)
+    }
+
+    fn release_suits(&self, release: usize, entry: usize) -> bool {
+        self.suits(self.available.len() + release, entry)
     }
 }
 
@@ -105,20 +182,18 @@ pub(crate) fn assign_compilers(
     pinned: Option<SolcVersion>,
     available: &[AvailableCompiler],
 ) -> Result<Vec<CompileGroup>, MissingCompiler> {
-    let exact = pinned.map(VersionRange::exactly);
-    let needs: Vec<_> =
-        entries.iter().map(|&entry| collect_needs(graph, entry, exact.as_ref())).collect();
-    let suits = |compiler: usize, entry: &EntryNeeds<'_>| entry.admits(available[compiler].version);
-    let common = (0..available.len()).find(|&it| needs.iter().all(|entry| suits(it, entry)));
+    let choice = CompilerChoice::new(graph, pinned, available);
+    let common =
+        (0..available.len()).find(|&it| entries.iter().all(|&entry| choice.suits(it, entry)));
     if let Some(compiler) = common {
         return Ok(vec![CompileGroup { compiler, entries: entries.to_vec() }]);
     }
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut missing = Vec::new();
-    for entry in needs {
-        let chosen = groups.keys().copied().find(|&it| suits(it, &entry));
-        match chosen.or_else(|| (0..available.len()).find(|&it| suits(it, &entry))) {
-            Some(compiler) => groups.entry(compiler).or_default().push(entry.entry),
+    for &entry in entries {
+        let chosen = groups.keys().copied().find(|&it| choice.suits(it, entry));
+        match chosen.or_else(|| (0..available.len()).find(|&it| choice.suits(it, entry))) {
+            Some(compiler) => groups.entry(compiler).or_default().push(entry),
             None => missing.push(entry),
         }
     }
@@ -127,57 +202,38 @@ pub(crate) fn assign_compilers(
             .into_iter()
             .map(|(compiler, entries)| CompileGroup { compiler, entries })
             .collect()),
-        false => Err(describe_missing(graph, &missing, pinned, available)),
+        false => Err(describe_missing(graph, &missing, pinned, &choice)),
     }
-}
-
-fn collect_needs<'a>(
-    graph: &'a SourceGraph,
-    entry: usize,
-    exact: Option<&'a VersionRange>,
-) -> EntryNeeds<'a> {
-    let mut needs = EntryNeeds { entry, ranges: BTreeSet::new(), parsed: Vec::new() };
-    if let Some(exact) = exact {
-        needs.parsed.push(exact);
-        return needs;
-    }
-    for index in graph.closure([entry]) {
-        for (text, range) in &graph.sources[index].pragmas {
-            if needs.ranges.insert(text) {
-                needs.parsed.push(range);
-            }
-        }
-    }
-    needs
 }
 
 /// Describes the entries that no compiler suits; there is at least one.
 fn describe_missing(
     graph: &SourceGraph,
-    open: &[EntryNeeds<'_>],
+    open: &[usize],
     pinned: Option<SolcVersion>,
-    available: &[AvailableCompiler],
+    choice: &CompilerChoice<'_>,
 ) -> MissingCompiler {
-    let entry = open[0].entry;
+    let entry = open[0];
     let mut requirements = Vec::new();
     match pinned {
         Some(version) => requirements.push((version.to_string(), "foundry.toml".to_owned())),
         None => {
+            let mut known = BTreeSet::new();
             for index in graph.closure([entry]) {
                 let source = &graph.sources[index];
                 for (text, _) in &source.pragmas {
-                    if requirements.iter().all(|(known, _)| known != text) {
+                    if known.insert(text) {
                         requirements.push((text.clone(), source.name.clone()));
                     }
                 }
             }
         }
     }
-    let installed = available.iter().map(|it| match it.version {
+    let installed = choice.available.iter().map(|it| match it.version {
         Some(version) => version.to_string(),
         None => it.compiler.path().display().to_string(),
     });
-    let mut install = suggest_installs(open);
+    let mut install = suggest_installs(open, choice);
     // A pinned version may be newer than the releases known here.
     install.extend(pinned.filter(|_| install.is_empty()));
     MissingCompiler {
@@ -189,23 +245,21 @@ fn describe_missing(
 }
 
 /// Returns releases that suit the first of the entries, and as many others as can be.
-fn suggest_installs(open: &[EntryNeeds<'_>]) -> Vec<SolcVersion> {
-    let releases: Vec<_> = known_releases().collect();
+fn suggest_installs(open: &[usize], choice: &CompilerChoice<'_>) -> Vec<SolcVersion> {
+    let releases = 0..choice.releases.len();
+    let has_release = |entry: usize| releases.clone().any(|it| choice.release_suits(it, entry));
     let mut versions = Vec::new();
-    let mut rest: Vec<_> = open.iter().collect();
     // The message is about the first entry, so it comes first.
-    if !releases.iter().any(|&version| open[0].admits(Some(version))) {
+    if !has_release(open[0]) {
         return versions;
     }
-    while let Some(first) = rest.first() {
-        let suits =
-            |version: &SolcVersion| rest.iter().filter(|it| it.admits(Some(*version))).count();
-        let useful = releases.iter().filter(|version| first.admits(Some(**version)));
-        let best = useful.copied().max_by_key(|version| (suits(version), *version));
-        versions.extend(best);
-        let covered = |needs: &&EntryNeeds<'_>| best.is_some_and(|it| needs.admits(Some(it)));
-        let is_hopeless = best.is_none();
-        rest = rest.into_iter().skip(usize::from(is_hopeless)).filter(|it| !covered(it)).collect();
+    let mut rest: Vec<_> = open.iter().copied().filter(|&entry| has_release(entry)).collect();
+    while let Some(&first) = rest.first() {
+        let count = |release| rest.iter().filter(|&&it| choice.release_suits(release, it)).count();
+        let useful = releases.clone().filter(|&release| choice.release_suits(release, first));
+        let Some(best) = useful.max_by_key(|&release| (count(release), release)) else { break };
+        versions.push(choice.releases[best]);
+        rest.retain(|&entry| !choice.release_suits(best, entry));
     }
     versions
 }

@@ -3,7 +3,7 @@
 //! Builds add files without removing old ones, so a stale file is not an error by itself. A file is fresh if every
 //! source in it matches the disk. Sources that no fresh file covers are reported.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -90,8 +90,8 @@ impl BuildArtifacts {
         let is_found = match (target.contract, target.source) {
             // An unbuilt source may define another contract of this name.
             (Some(name), _) => {
-                let is_built = |path: &str| contract_paths(&build).any(|own| own == path);
-                let mut unbuilt = missing.iter().filter(|path| !is_built(path));
+                let built: HashSet<_> = contract_paths(&build).collect();
+                let mut unbuilt = missing.iter().filter(|path| !built.contains(path.as_str()));
                 build.find_contract(name).is_ok_and(|it| it.is_deployable())
                     && !unbuilt.any(|path| target.is_defined_in(&self.root, path))
             }
@@ -114,9 +114,9 @@ impl BuildArtifacts {
         let mut files = Vec::new();
         if let Some((unit, changed)) = sorted.stale.into_iter().next() {
             // Sources of the stale build are missing only because others changed.
-            missing.retain(|path| {
-                unit.sources.iter().all(|source| strip_project_prefix(&source.path) != path)
-            });
+            let built: HashSet<_> =
+                unit.sources.iter().map(|source| strip_project_prefix(&source.path)).collect();
+            missing.retain(|path| !built.contains(path.as_str()));
             files = changed;
         } else if sorted.fresh.is_empty() {
             let (project, folder) = (self.root.clone(), self.folder.clone());
@@ -166,7 +166,9 @@ impl BuildArtifacts {
         let before = sorted.stale.iter().flat_map(|(unit, _)| contract_paths(unit));
         let mut expected: BTreeSet<String> = match self.expected {
             ExpectedSources::All => {
-                list_sources(&self.root, &self.source_folders).into_iter().collect()
+                list_sources(&self.root, &self.source_folders, !self.is_contained)
+                    .into_iter()
+                    .collect()
             }
             ExpectedSources::BuiltBefore => before.map(str::to_owned).collect(),
             ExpectedSources::Any => BTreeSet::new(),
@@ -192,10 +194,15 @@ impl BuildArtifacts {
     }
 }
 
-/// Returns the paths of all Solidity files in source folders of a project.
-pub(super) fn list_sources(root: &Path, folders: &[String]) -> Vec<String> {
+/// Returns the paths of all Solidity files in source folders of a project. A folder outside of the project, also behind a
+/// link, counts only if the project `may_leave` its own.
+pub(super) fn list_sources(root: &Path, folders: &[String], may_leave: bool) -> Vec<String> {
+    let is_inside = |folder: &str| {
+        let real = root.join(folder).canonicalize().ok().zip(root.canonicalize().ok());
+        real.is_some_and(|(folder, root)| folder.starts_with(root))
+    };
     let mut paths = Vec::new();
-    for folder in folders {
+    for folder in folders.iter().filter(|folder| may_leave || is_inside(folder)) {
         let folder = if folder == "." { "" } else { folder };
         collect_sources(root, folder, MAX_FOLDER_DEPTH, &mut paths);
     }
@@ -212,8 +219,8 @@ fn keep_fresh_part(unit: &SolidityBuild, changed: &[StaleFile]) -> Option<Solidi
             importers.entry(imported).or_default().push(&source.path);
         }
     }
-    let is_changed =
-        |path: &str| changed.iter().any(|file| file.path == strip_project_prefix(path));
+    let changed: HashSet<_> = changed.iter().map(|file| file.path.as_str()).collect();
+    let is_changed = |path: &str| changed.contains(strip_project_prefix(path));
     let mut open: Vec<&str> =
         unit.sources.iter().map(|it| it.path.as_str()).filter(|path| is_changed(path)).collect();
     let mut affected = BTreeSet::new();

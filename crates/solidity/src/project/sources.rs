@@ -1,14 +1,17 @@
 //! Compiles the sources of a project with the built-in driver.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
 
 use super::artifacts::list_sources;
 use super::{BuildTarget, FoundryConfig};
-use crate::driver::{self, CompileRequest, FoundSource, ImportResolver, SolcSettings};
+use crate::driver::{
+    self, CompileRequest, FoundFiles, FoundSource, ImportResolver, LibraryIndex, SolcSettings,
+};
 use crate::load::LoadedBuild;
-use crate::remappings::load_remappings;
+use crate::remappings::{RemappingTable, load_remappings};
 use crate::{LoadError, Toolchain};
 
 /// Folders of the sources of a Hardhat project.
@@ -30,17 +33,19 @@ pub(super) fn compile_project(
         None => HARDHAT_FOLDERS.map(str::to_owned).to_vec(),
     };
     let skipped = config.map_or_else(|| Ok(GlobSet::empty()), FoundryConfig::skip_patterns)?;
-    let mut names = list_sources(&real, &folders);
+    let may_leave = toolchain.project.allows_settings(root);
+    let mut names = list_sources(&real, &folders, may_leave);
     names.sort();
     names.dedup();
     // A folder above may be a source folder too, so that libraries are below it.
     let libs = config.map(|config| config.libs.as_slice()).unwrap_or_default();
-    let is_library = |name: &str| libs.iter().any(|lib| Path::new(name).starts_with(lib));
+    let libs: HashSet<_> = libs.iter().map(Path::new).collect();
+    let is_library = |name: &str| Path::new(name).ancestors().any(|folder| libs.contains(folder));
     let is_left_out = |name: &str| {
         skipped.is_match(name) || is_library(name) || name.starts_with("node_modules/")
     };
     names.retain(|name| !is_left_out(name));
-    names = select_entries(&real, names, config, target);
+    names = select_entries(&real, names, config, target, may_leave);
     let entries = names.into_iter().filter_map(|name| {
         let path = resolver.find_file(&name)?;
         Some(FoundSource { name, path })
@@ -62,13 +67,15 @@ fn select_entries(
     names: Vec<String>,
     config: Option<&FoundryConfig>,
     target: BuildTarget<'_>,
+    may_leave: bool,
 ) -> Vec<String> {
     if target.contract.is_none() {
         return names;
     }
     let is_wanted = |name: &&String| target.is_defined_in(root, name);
     // A script may be fuzzed if it is named, but is not compiled otherwise.
-    let scripts = config.map(|config| list_sources(root, std::slice::from_ref(&config.script)));
+    let scripts =
+        config.map(|config| list_sources(root, std::slice::from_ref(&config.script), may_leave));
     let found: Vec<_> = names.iter().filter(is_wanted).cloned().collect();
     let found = if found.is_empty() {
         scripts.into_iter().flatten().filter(|name| is_wanted(&name)).collect()
@@ -104,8 +111,9 @@ pub(crate) fn create_resolver(
             .chain(modules)
             .collect(),
         allowed: Vec::new(),
-        remappings: given.remappings,
-        libraries: given.libraries,
+        remappings: RemappingTable::new(given.remappings),
+        libraries: LibraryIndex::new(given.libraries),
+        known: FoundFiles::default(),
     };
     if let Some(config) = config.filter(|_| may_leave) {
         let targets =

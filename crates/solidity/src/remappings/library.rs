@@ -77,7 +77,10 @@ fn list_libraries(root: &Path, folder: &str, may_leave: bool) -> Vec<LibraryFold
     names.sort();
     let library = |name: String| {
         let path = format!("{folder}/{name}");
-        let has_sources = |inner: &&&str| contains_source(&root.join(&path).join(inner));
+        let has_sources = |inner: &&&str| {
+            let folder = root.join(&path).join(inner);
+            is_inside(&folder) && contains_source(&folder)
+        };
         let sources = match SOURCE_FOLDERS.iter().find(has_sources) {
             Some(inner) => format!("{path}/{inner}"),
             None => path.clone(),

@@ -260,6 +260,81 @@ fn output_is_cached_by_sources_settings_and_compiler() {
     assert!(!project.folder.path("app/out").exists() && !project.folder.path("app/cache").exists());
 }
 
+/// A compiler may find a source that the scan did not, such as one of another extension.
+#[test]
+fn output_that_depends_on_other_files_is_not_cached() {
+    let project = UnbuiltProject::new(&["0.8.30"]);
+    project.write("src/A.sol", "contract A {}");
+    project.describe(None);
+    let complete = fs::read_to_string(project.folder.path("user/answer.json")).unwrap();
+    let entry = fs::read_dir(project.folder.path("user/cache/builds")).unwrap().next().unwrap();
+    let other =
+        complete.replace("{\"contracts\"", "{\"sources\":{\"src/B.txt\":{\"id\":1}},\"contracts\"");
+    fs::write(entry.unwrap().path(), &other).unwrap();
+    project.describe(None);
+    assert_eq!(project.runs(), ["0.8.30"], "an entry that names another source is not used");
+    project.describe(None);
+    assert!(project.runs().is_empty(), "it was replaced");
+    project.folder.write("user/answer.json", &other);
+    project.write("src/A.sol", "contract A { }");
+    for _ in 0..2 {
+        project.describe(None);
+        assert_eq!(project.runs(), ["0.8.30"]);
+    }
+}
+
+#[test]
+fn file_that_wins_the_search_later_changes_the_build() {
+    let project = UnbuiltProject::new(&["0.8.30"]);
+    let places = ["lib/deep/lib/x/src/X.sol", "lib/x/src/X.sol", "x/X.sol"];
+    project
+        .write("foundry.toml", "[profile.default]\nauto_detect_remappings = false\n")
+        .write("src/A.sol", "import 'x/X.sol'; contract A {}")
+        .write("node_modules/x/X.sol", "// node_modules");
+    project.describe(None);
+    assert!(project.input("0.8.30").to_string().contains("// node_modules"));
+    for place in places {
+        project.write(place, &format!("// {place}"));
+    }
+    project.describe(None);
+    assert!(project.input("0.8.30").to_string().contains("// x/X.sol"));
+    assert_eq!(project.runs(), ["0.8.30"]);
+    fs::remove_dir_all(project.folder.path("app/x")).unwrap();
+    project.describe(None);
+    assert!(project.runs().is_empty(), "the first output is still in the cache");
+    project.write("remappings.txt", "x/=lib/x/src/\n");
+    project.describe(None);
+    assert!(project.input("0.8.30").to_string().contains("// lib/x/src/X.sol"));
+    assert_eq!(project.runs(), ["0.8.30"]);
+}
+
+#[test]
+fn too_many_imports_are_refused() {
+    let project = UnbuiltProject::new(&["0.8.30"]);
+    let imports: String = (0..200_001).map(|number| format!("import 'a/{number}';")).collect();
+    project.write("src/A.sol", &format!("{imports} contract A {{}}"));
+    let refused = project.describe(None);
+    assert!(refused.contains("more than 200000 imports"), "{refused}");
+    // The same import counts once.
+    project.write("src/A.sol", &format!("{} contract A {{}}", "import './A.sol';".repeat(300_000)));
+    insta::assert_snapshot!(project.describe(None), @"0.8.30: src/A.sol");
+}
+
+#[test]
+fn requirements_reach_importers_through_cycles() {
+    let project = UnbuiltProject::new(&["0.6.12", "0.7.6", "0.8.30"]);
+    project
+        .write("src/A.sol", "pragma solidity >=0.6.0; import './B.sol'; contract A {}")
+        .write("src/B.sol", "import './C.sol'; contract B {}")
+        .write("src/C.sol", "import './B.sol'; import './D.sol'; contract C {}")
+        .write("src/D.sol", "pragma solidity <0.8.0; contract D {}")
+        .write("src/E.sol", "pragma solidity ^0.8.0; contract E {}");
+    insta::assert_snapshot!(project.describe(None), @"
+    0.8.30: src/E.sol
+    0.7.6: src/A.sol src/B.sol src/C.sol src/D.sol
+    ");
+}
+
 #[test]
 fn failed_output_is_not_cached() {
     let project = UnbuiltProject::new(&["0.8.30"]);
@@ -305,6 +380,22 @@ fn sources_outside_of_an_untrusted_project_are_not_read() {
     let input = project.input("0.8.30")["sources"].to_string();
     assert!(!input.contains("// secret"), "{input}");
     assert!(input.contains("lib/up/src/U.sol"), "{input}");
+}
+
+#[test]
+fn linked_source_folders_of_an_untrusted_project_are_not_listed() {
+    let mut project = UnbuiltProject::new(&[]);
+    fs::remove_file(project.folder.path("app/foundry.toml")).unwrap();
+    project.folder.write("other/Private.sol", "contract A {}");
+    symlink("../other", project.folder.path("app/contracts")).unwrap();
+    project
+        .write("hardhat.config.ts", "")
+        .write("test/A.sol", "contract A {}")
+        .write("artifacts/build-info/a.json", crate::outputs::FOUNDRY);
+    assert!(!project.describe(None).contains("Private"));
+    project.folder.toolchain.project = ProjectPrograms::All;
+    let listed = project.describe(None);
+    assert!(listed.contains("`contracts/Private.sol` was not built"), "{listed}");
 }
 
 #[test]
