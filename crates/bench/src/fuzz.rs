@@ -14,6 +14,7 @@ pub(super) mod peers;
 pub(super) mod prepare;
 mod rates;
 pub(super) mod report;
+mod scfuzzbench;
 pub(super) mod subjects;
 pub(super) mod tools;
 mod workers;
@@ -28,10 +29,15 @@ use tempfile::TempDir;
 use self::peers::FuzzPeers;
 use self::rates::RateTarget;
 use self::report::{BenchReport, ReportPart};
+use self::scfuzzbench::PublicBench;
 use self::subjects::{BREAKABLE, FuzzSubject, HOLDING};
 use xtask::command::root;
 
 use crate::dist::build_command;
+
+/// Seeds without `--seeds`, and those for public targets.
+const SEEDS: u64 = 10;
+const PUBLIC_SEEDS: u64 = 3;
 
 #[derive(clap::Args)]
 pub(crate) struct FuzzArgs {
@@ -43,9 +49,22 @@ pub(crate) struct FuzzArgs {
     /// A suite that breaks in less than --limit seconds must break with both.
     #[arg(long, value_name = "DIR")]
     handlers: Option<PathBuf>,
-    /// Seeds for each breakable smart contract; at most five for Daedaluzz and three for Echidna
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
-    seeds: u64,
+    /// Run the public targets of scfuzzbench that are in this folder, and nothing else
+    ///
+    /// Each is run with its own harness and echidna.yaml. A run that was ended continues with its corpus and its time. Results
+    /// are kept below target/bench/scfuzzbench, for each build of vouch, commit and seed.
+    #[arg(long, value_name = "DIR", conflicts_with = "handlers")]
+    scfuzzbench: Option<PathBuf>,
+    /// Processor time for each public target and seed, in minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 5.0, value_parser = parse_minutes)]
+    cpu_minutes: f64,
+    /// Run only this public target; can be repeated
+    #[arg(long, value_name = "NAME", value_parser = scfuzzbench::target_names(), requires = "scfuzzbench")]
+    target: Vec<String>,
+    /// Seeds for each breakable smart contract, at most five for Daedaluzz and three for Echidna; or for each public target
+    /// [default: 10, or 3 with --scfuzzbench]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: Option<u64>,
     /// Run only these parts
     #[arg(
         long,
@@ -89,10 +108,19 @@ pub(crate) fn run_fuzz_bench(args: &FuzzArgs) -> Result<()> {
     }
     if !args.no_build {
         prepare::run_quietly(build_command(&["-p", "cli", "--bin", "vouch"]))?;
-        prepare::run_quietly(build_command(&["-p", "fuzz", "--example", "bench"]))?;
+        if args.scfuzzbench.is_none() {
+            prepare::run_quietly(build_command(&["-p", "fuzz", "--example", "bench"]))?;
+        }
     }
-    let peers = FuzzPeers::install()?;
-    let report = FuzzBench::new(args, peers)?.report()?;
+    let report = match &args.scfuzzbench {
+        Some(folder) => scfuzzbench::run_public_targets(&PublicBench {
+            folder,
+            wanted: &args.target,
+            seeds: args.seeds.unwrap_or(PUBLIC_SEEDS),
+            budget: args.cpu_minutes * 60.0,
+        })?,
+        None => FuzzBench::new(args, FuzzPeers::install()?)?.report()?,
+    };
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&report)?),
         false => println!("\n{}", report.to_markdown()),
@@ -142,6 +170,10 @@ impl<'a> FuzzBench<'a> {
         Ok(BenchReport { cores, missing: self.missing(), parts })
     }
 
+    fn seeds(&self) -> u64 {
+        self.args.seeds.unwrap_or(SEEDS)
+    }
+
     fn wants(&self, part: FuzzPart) -> bool {
         self.args.only.contains(&part)
     }
@@ -162,8 +194,8 @@ impl<'a> FuzzBench<'a> {
     fn breaks(&self) -> Result<ReportPart> {
         let own = |source| FuzzSubject::from_source(&self.peers, self.work.path(), source);
         let subjects: Vec<FuzzSubject> = BREAKABLE.iter().map(own).collect::<Result<_>>()?;
-        let FuzzArgs { seeds, limit, .. } = *self.args;
-        breaks::measure_breaks(&self.peers, &subjects, seeds, limit, read_load_average()?)
+        let FuzzArgs { limit, .. } = *self.args;
+        breaks::measure_breaks(&self.peers, &subjects, self.seeds(), limit, read_load_average()?)
     }
 
     /// Runs the two long parts at the same time: memory does not depend on load, and Daedaluzz counts processor time.
@@ -185,7 +217,7 @@ impl<'a> FuzzBench<'a> {
     fn daedaluzz(&self, folder: &Path, load: f64) -> Result<ReportPart> {
         let maze = |number| FuzzSubject::from_maze(&self.peers, self.work.path(), folder, number);
         let mazes: Vec<FuzzSubject> = (0..daedaluzz::MAZES).map(maze).collect::<Result<_>>()?;
-        daedaluzz::count_daedaluzz_bugs(&mazes, self.args.seeds, load)
+        daedaluzz::count_daedaluzz_bugs(&mazes, self.seeds(), load)
     }
 
     fn missing(&self) -> Vec<String> {

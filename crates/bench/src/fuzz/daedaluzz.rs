@@ -22,7 +22,7 @@ const SECONDS: u64 = 20;
 const MAX_SEEDS: u64 = 5;
 const GOAL: f64 = 80.0;
 /// More calls than a campaign can make.
-const CALLS: &str = "1000000000000";
+pub(super) const CALLS: &str = "1000000000000";
 
 /// Output of the replay program.
 #[derive(Debug, Deserialize)]

@@ -26,11 +26,11 @@ use super::peers::FuzzPeers;
 const WHOLE: &str = "*";
 
 /// Results of the invariants of a test contract, by name.
-type SuiteResults = BTreeMap<String, SuiteResult>;
+pub(super) type SuiteResults = BTreeMap<String, SuiteResult>;
 
 /// Result of one tool on one invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum SuiteResult {
+pub(super) enum SuiteResult {
     Broken(String),
     NotBroken,
     /// The result is unknown, for this reason.
@@ -124,7 +124,7 @@ fn run_forge(peers: &FuzzPeers, project: &Path) -> Result<BTreeMap<String, Suite
 }
 
 /// Returns the results of the invariants. A failed `setUp()` is a result too.
-fn parse_suite(suite: &Value) -> SuiteResults {
+pub(super) fn parse_suite(suite: &Value) -> SuiteResults {
     let results = suite["test_results"].as_object();
     let parse = |(name, result): (&String, &Value)| {
         let reason = first_line(result["reason"].as_str().unwrap_or_default()).to_owned();
@@ -138,7 +138,7 @@ fn parse_suite(suite: &Value) -> SuiteResults {
     results.into_iter().flatten().map(parse).collect()
 }
 
-fn first_line(text: &str) -> &str {
+pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
