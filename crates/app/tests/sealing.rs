@@ -11,8 +11,8 @@ use jiff::{Timestamp, ToSpan};
 use runtime::SealMetrics;
 use store::audit::{
     AuditCall, AuditKeyLocation, AuditLog, AuditOptions, AuditOutcome, AuditRotation,
-    CheckpointQueue, CheckpointSigner, SignedCheckpoint, read_checkpoints, verify_checkpoints,
-    verify_log,
+    CheckpointEvidence, CheckpointQueue, CheckpointSigner, SignedCheckpoint, VerifiedLog,
+    read_checkpoints, verify_checkpoints,
 };
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -87,10 +87,13 @@ impl Scene {
 
     /// Errors unless the checkpoints in a file prove the whole log.
     fn check_proof(&self, name: &str) {
-        let mut report = verify_log(&self.log, &self.keys).unwrap();
+        let mut logs = [VerifiedLog::verify(&self.log, &self.keys).unwrap()];
         let signer = CheckpointSigner::open(&self.keys, None).unwrap().unwrap();
-        let (delivered, key) = (self.delivered(name), signer.public_key());
-        verify_checkpoints(&self.log, &delivered, &key, &mut report).unwrap();
+        let (checkpoints, key) = (&*self.delivered(name), &signer.public_key());
+        let (rotation, now) = (&AuditRotation::default(), Timestamp::now());
+        let evidence = CheckpointEvidence { checkpoints, key, rotation, now };
+        verify_checkpoints(&mut logs, &evidence).unwrap();
+        let [VerifiedLog { report, .. }] = logs;
         assert!(report.ok, "{:?}", report.problems);
         assert_eq!(report.checkpoints.unwrap().proven_through, report.last_seq);
     }

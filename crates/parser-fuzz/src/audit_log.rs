@@ -185,7 +185,8 @@ fn compare_with_checkpoints(folder: &Path, log: &Path) {
     let Ok(verified) = VerifiedLog::verify(log, &keys) else { return };
     let rotation = AuditRotation { keep_files: Some(1), ..AuditRotation::default() };
     let now = "2026-11-01T12:00:00Z".parse().expect("a time");
-    let evidence = CheckpointEvidence { checkpoints: &checkpoints, key: &key, rotation: &rotation, now };
+    let evidence =
+        CheckpointEvidence { checkpoints: &checkpoints, key: &key, rotation: &rotation, now };
     let mut logs = [verified];
     if audit::verify_checkpoints(&mut logs, &evidence).is_ok() {
         let [log] = logs;

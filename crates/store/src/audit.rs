@@ -39,8 +39,7 @@ mod writer;
 pub use self::checkpoint::{
     Checkpoint, CheckpointEvidence, CheckpointKey, CheckpointQueue, CheckpointSigner,
     CheckpointSummary, CheckpointTip, DeliveryLock, SignedCheckpoint, append_checkpoint,
-    read_checkpoints, read_log_growth,
-    verify_checkpoints,
+    read_checkpoints, read_log_growth, verify_checkpoints,
 };
 pub use self::export::OtlpWriter;
 pub use self::keyring::{AuditKeyError, AuditKeyLocation};

@@ -41,7 +41,7 @@ impl Collector for AuditCollector {
             (
                 "audit_lost_records",
                 "Records dropped because the audit log could not be written",
-                &ConstCounter::new(counts.lost()),
+                &ConstCounter::new(counts.dropped()),
             ),
             (
                 "audit_pending_records",

@@ -16,7 +16,7 @@ pub(super) fn run_native_solc(
     imports: &ImportPaths,
     run: impl Fn(Command) -> Result<ProgramOutput, ToolchainError>,
 ) -> Result<ProgramOutput, ToolchainError> {
-    let run_with = |options| run(create_command(solc, imports, options));
+    let run_with = |options| run(create_command(solc, imports, options)?);
     let mut last = run_with(ImportOptions::All)?;
     for options in [ImportOptions::NoIncludePath, ImportOptions::NoBasePath] {
         if !rejects_option(&last) {
@@ -35,7 +35,11 @@ enum ImportOptions {
     NoBasePath,
 }
 
-fn create_command(solc: &Path, imports: &ImportPaths, options: ImportOptions) -> Command {
+fn create_command(
+    solc: &Path,
+    imports: &ImportPaths,
+    options: ImportOptions,
+) -> Result<Command, ToolchainError> {
     let root = &imports.root;
     let cannot = |source| ToolchainError::StartFailed { program: solc.to_owned(), source };
     let mut command = Command::new(std::path::absolute(solc).map_err(cannot)?);
@@ -53,7 +57,7 @@ fn create_command(solc: &Path, imports: &ImportPaths, options: ImportOptions) ->
             command.arg("--include-path").arg(folder);
         }
     }
-    command
+    Ok(command)
 }
 
 /// Returns true if solc rejected an option. The text is that of its command-line parser.

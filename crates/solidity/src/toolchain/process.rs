@@ -134,7 +134,7 @@ impl ProgramStreams {
         let kept = Arc::clone(&errors);
         thread::spawn(move || {
             drain_stream(stderr, &kept);
-            drop(sender.send(()));
+            let _ = sender.send(());
         });
         Self { output, errors, has_all_errors }
     }

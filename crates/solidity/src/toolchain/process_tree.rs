@@ -18,7 +18,7 @@ fn kill_descendants(root: u32) {
     const ROUNDS: usize = 8;
     let send = |process: u32, signal| {
         let process = i32::try_from(process).ok().and_then(Pid::from_raw);
-        drop(process.map(|process| kill_process(process, signal)));
+        let _ = process.map(|process| kill_process(process, signal));
     };
     // A process that is stopped starts no others, and its id is not used anew.
     let mut stopped = vec![root];

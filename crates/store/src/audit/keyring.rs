@@ -61,11 +61,6 @@ impl AuditKeyLocation {
     }
 
     /// Creates the folder, with access for its owner only.
-    pub(super) fn create_folder(&self) -> Result<(), StoreError> {
-        self.create_folder_on(disk::system_disk())
-    }
-
-    /// Creates the folder like [`Self::create_folder`], on this disk.
     pub(super) fn create_folder_on(&self, disk: Arc<dyn Disk>) -> Result<(), StoreError> {
         StateDir::open_on_disk(&self.folder, disk).map(drop)
     }

@@ -152,7 +152,7 @@ impl AuditCounts {
     }
 
     /// Returns the number of records that were dropped because too many waited.
-    pub fn lost(&self) -> u64 {
+    pub fn dropped(&self) -> u64 {
         self.shared.queue.lock().dropped
     }
 }

@@ -160,7 +160,7 @@ async fn dropped_record_is_reported_to_its_caller() {
     // A caller that only waits takes no place of a record.
     assert_eq!(log.pending_count(), 65_537);
     let counts = log.counts();
-    assert_eq!((counts.pending(), counts.lost(), counts.records()), (65_537, 1, 0));
+    assert_eq!((counts.pending(), counts.dropped(), counts.records()), (65_537, 1, 0));
     let flush = log.flush();
     let mut flush = std::pin::pin!(flush);
     let first = std::future::poll_fn(|context| {
@@ -172,7 +172,7 @@ async fn dropped_record_is_reported_to_its_caller() {
     let report = verify(&path).unwrap();
     assert_eq!((report.notes.len(), report.notes[0].count), (1, 1), "{:?}", messages(&report));
     assert_eq!(report.lines, 1 + 1 + 1 + 65_536);
-    assert_eq!((counts.pending(), counts.lost(), counts.records()), (0, 1, 1 + 65_536));
+    assert_eq!((counts.pending(), counts.dropped(), counts.records()), (0, 1, 1 + 65_536));
 }
 
 /// What an operator sees of the log. The counts are those of this process.

@@ -221,11 +221,11 @@ impl LogFile {
             })
         };
         let expired = candidates().take_while(|(_, next, _)| is_old(next)).last();
-        let excess = candidates().filter(|(at, ..)| {
+        let mut excess = candidates().filter(|(at, ..)| {
             let kept = begins[at + 1..closed.len()].iter().flatten().count();
             keep_files.is_some_and(|keep| kept >= keep as usize)
         });
-        let last = expired.into_iter().chain(excess.last()).max_by_key(|(at, ..)| *at);
+        let last = expired.into_iter().chain(excess.next_back()).max_by_key(|(at, ..)| *at);
         Ok(last.map(|(_, _, previous)| previous.clone()))
     }
 
