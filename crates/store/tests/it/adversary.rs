@@ -562,9 +562,9 @@ fn forge_removal(image: &mut DiskImage, last: u32, through_seq: u64) {
 }
 
 /// Adds closed files that contain nothing but their first lines, with the key.
-fn forge_closed_files(image: &mut DiskImage, first: u32, count: u32) {
+fn forge_closed_files(image: &mut DiskImage, first: u32, times: &[Timestamp]) {
     let key = image.key();
-    for number in first..first + count {
+    for (number, time) in (first..).zip(times) {
         let mut lines = image.lines().pop().unwrap();
         let text = to_text(&lines);
         image.set(&format!("audit.{number:06}.jsonl"), text.clone().into_bytes());
@@ -573,7 +573,7 @@ fn forge_closed_files(image: &mut DiskImage, first: u32, count: u32) {
             "sha256": format!("sha256:{}", encode(&Sha256::digest(&text))),
         });
         let event = json!({
-            "time": Timestamp::now(), "event": "file", "chain": key.chain(), "file": number + 1,
+            "time": time, "event": "file", "chain": key.chain(), "file": number + 1,
             "previous": previous,
         });
         let last = lines.len();
@@ -635,19 +635,51 @@ fn with_key_a_forged_removal_of_sealed_files_is_found() {
     }
     // Small files do not take the place of those that must be kept, large ones would have.
     let mut image = SCENE.image.clone();
-    forge_closed_files(&mut image, 3, 4);
+    forge_closed_files(&mut image, 3, &[Timestamp::now(); 4]);
     forge_removal(&mut image, 2, last_seq(2));
     for (bytes, is_ok) in [(4096, false), (1, true)] {
         let rotation = AuditRotation { max_file_bytes: bytes, ..kept(Some(3), None) };
         let report = check(&image, &rotation, later, false);
         assert_eq!(report.ok, is_ok, "{:?}", messages(&report));
     }
-    // Nor do files whose times are forged: they are older than the line that a checkpoint names, or in the future.
-    for (days, is_ok) in [(1, false), (0, true)] {
-        let max_file_age = Some(Duration::from_secs(days * 24 * 3600));
+    // Nor do files whose times are forged: they are before the last checkpoint, or in the future.
+    let days =
+        |first: i64| [0, 2, 4, 6].map(|day| soon + SignedDuration::from_hours(24 * (first + day)));
+    for (max_days, times, is_ok) in [
+        (0, [Timestamp::now(); 4], true),
+        (1, [Timestamp::now(); 4], false),
+        (1, days(-20), false),
+        (1, days(20), false),
+    ] {
+        let mut image = SCENE.image.clone();
+        forge_closed_files(&mut image, 3, &times);
+        forge_removal(&mut image, 2, last_seq(2));
+        let max_file_age = Some(Duration::from_secs(max_days * 24 * 3600));
         let rotation = AuditRotation { max_file_age, ..kept(Some(3), None) };
         let report = check(&image, &rotation, later, false);
-        assert_eq!(report.ok, is_ok, "{:?}", messages(&report));
+        assert_eq!(report.ok, is_ok, "{max_days}, {times:?}: {:?}", messages(&report));
+    }
+}
+
+/// The range of a removal is checked before it is used: a holder of the key writes any numbers.
+#[test]
+fn with_key_an_impossible_removal_is_found() {
+    let last = SCENE.image.lines()[0].last().unwrap()["seq"].as_u64().unwrap();
+    for (first, through_seq) in [(2, last), (1, u64::MAX), (1, 1 << 53)] {
+        let mut image = SCENE.image.clone();
+        forge_removal(&mut image, 1, through_seq);
+        let text = String::from_utf8(image.get("audit.jsonl").to_vec()).unwrap();
+        if first > 1 {
+            let mut lines: Vec<_> =
+                text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let mut event: serde_json::Value = lines.pop().unwrap();
+            event["first"] = first.into();
+            let (seq, hash) = image.key().append(&mut lines, event);
+            image.set("audit.jsonl", to_text(&lines).into_bytes());
+            image.set("audit.head", image.key().head(seq, &hash));
+            image.set("keys/mark", image.key().head(seq, &hash));
+        }
+        assert_found(&image, &format!("removal of {first} to 1, through {through_seq}"));
     }
 }
 

@@ -199,7 +199,7 @@ fn changed_times_of_files_remove_nothing() {
 fn changed_time_of_a_first_line_removes_nothing() {
     let temp = TempDir::new().unwrap();
     let log = write_closed_files(&temp);
-    let path = log.with_extension("000004.jsonl");
+    let path = log.with_extension("000002.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let year = text.find(r#""time":"2"#).unwrap() + r#""time":""#.len();
     let mut changed = text.clone();
