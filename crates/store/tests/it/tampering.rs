@@ -309,3 +309,31 @@ fn run_of_lines_is_one_finding() {
     let finding = &report.problems[0];
     assert_eq!((finding.seq, finding.line, finding.count), (Some(4), Some(4), 3));
 }
+
+/// A forged number does not use up the numbers of later lines, which would then not count.
+#[test]
+fn forged_number_is_not_continued() {
+    for (name, has_heads) in
+        [("audit.jsonl", true), ("audit.jsonl", false), ("audit.000001.jsonl", true)]
+    {
+        let temp = tempfile::TempDir::new().unwrap();
+        let log = write_log(&temp, 3);
+        let text = fs::read_to_string(&log).unwrap();
+        let forged = text.replace(r#"{"seq":4,"#, r#"{"seq":9007199254740992,"#);
+        assert_ne!(text, forged);
+        fs::remove_file(&log).unwrap();
+        fs::write(temp.path().join(name), forged).unwrap();
+        if !has_heads {
+            fs::remove_file(temp.path().join("audit.head")).unwrap();
+            fs::remove_file(temp.path().join("keys/mark")).unwrap();
+        }
+        drop(open_log(&log).unwrap());
+        write_log(&temp, 1);
+        let last = store::audit::read_last_records(&log, 1).unwrap();
+        assert!(last[0].seq < 10, "{name}: {}", last[0].seq);
+        assert!(!verify_log(&log).unwrap().ok, "{name}");
+        let content = fs::read(&log).unwrap();
+        drop(open_log(&log).unwrap());
+        assert_eq!(fs::read(&log).unwrap(), content, "{name}: it is repaired once");
+    }
+}

@@ -13,6 +13,9 @@ use crate::audit::keyring::KeySet;
 use crate::audit::line_reader::{HashedLine, find_last_lines};
 use crate::audit::record::{AuditEntry, AuditLogEvent, AuditRecord, ChainStart};
 
+/// Highest sequence number that is continued if no head names a line. It leaves numbers for every real log.
+const MAX_SEQ_WITHOUT_HEAD: u64 = chain::MAX_SEQ / 2;
+
 /// The last complete line of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastLine {
@@ -53,7 +56,7 @@ impl LogFile {
         let mut last = match end {
             // The first line is torn, so the last one is in the file before.
             0 => self.find_previous_file()?.map_or(LastLine::NONE, |(last, _)| last),
-            end => read_last_line(&self.file, end)?,
+            end => read_last_line(&self.file, end, self.find_max_seq(end)?)?,
         };
         self.adopt_key(&last)?;
         let mut repaired = None;
@@ -121,6 +124,18 @@ impl LogFile {
         head::replace_head(disk, &self.head, &end.tip, &self.keys)?;
         head::replace_head(disk, &self.mark, &end.tip, &self.keys)?;
         Ok(end)
+    }
+
+    /// Returns the highest sequence number that the last line of a file with this length can have. A forged one could use up
+    /// all numbers, and no later line would count.
+    pub(super) fn find_max_seq(&self, length: u64) -> io::Result<u64> {
+        let head = head::read_head(&self.head, &self.keys)?;
+        let mark = head::read_head(&self.mark, &self.keys)?;
+        let live = head.live.into_iter().chain(mark.live).chain(head.legacy);
+        let named = head.durable().chain(mark.durable()).chain(live).map(|tip| tip.seq).max();
+        // A head may lag behind the log, by less than one line per byte.
+        let named = named.map(|seq| seq.saturating_add(length));
+        Ok(named.unwrap_or(MAX_SEQ_WITHOUT_HEAD).min(chain::MAX_SEQ - 1))
     }
 
     /// Makes the key of the next line the current one, if another process or an interrupted rotation announced it.
@@ -194,23 +209,24 @@ fn is_behind(head: &HeadState, mark: &ChainTip) -> bool {
     head.synced.is_some_and(|head| head.seq < mark.seq)
 }
 
-/// Returns the last line of a file whose complete lines end at `end`.
-pub(super) fn read_last_line(file: &File, end: u64) -> io::Result<LastLine> {
+/// Returns the last line of a file whose complete lines end at `end`. A higher sequence number than `max_seq` is not
+/// continued.
+pub(super) fn read_last_line(file: &File, end: u64, max_seq: u64) -> io::Result<LastLine> {
     let mut reader = open_line_reader(file, find_last_lines(file, end, 1)?, end)?;
     let Some(last) = reader.next_line()? else { return Ok(LastLine::NONE) };
-    match last.parse_link() {
+    match last.parse_link().filter(|link| link.seq <= max_seq) {
         Some(link) => Ok(inspect_line(&last, &link)),
-        None => recover_last_line(file, end),
+        None => recover_last_line(file, end, max_seq),
     }
 }
 
 /// Returns the last line of a file whose last line is not an audit record, because it was changed. Sequence numbers
 /// continue from the last readable line.
-fn recover_last_line(file: &File, end: u64) -> io::Result<LastLine> {
+fn recover_last_line(file: &File, end: u64, max_seq: u64) -> io::Result<LastLine> {
     let mut reader = open_line_reader(file, 0, end)?;
     let mut last = LastLine::NONE;
     while let Some(line) = reader.next_line()? {
-        last = match line.parse_link() {
+        last = match line.parse_link().filter(|link| link.seq <= max_seq) {
             Some(link) => inspect_line(&line, &link),
             None => LastLine {
                 tip: ChainTip { seq: last.tip.seq + 1, hash: line.hash },

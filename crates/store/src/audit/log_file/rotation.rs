@@ -166,7 +166,8 @@ impl LogFile {
         let Some(number) = list_closed(&self.path)?.last().copied() else { return Ok(None) };
         let file = File::open(closed_path(&self.path, number))?;
         let bytes = file.metadata()?.len();
-        let last = read_last_line(&file, find_last_lines(&file, bytes, 0)?)?;
+        let end = find_last_lines(&file, bytes, 0)?;
+        let last = read_last_line(&file, end, self.find_max_seq(bytes)?)?;
         io::Seek::rewind(&mut &file)?;
         let sha256 = hash_file(file, bytes)?;
         Ok(Some((last, PreviousFile { file: number, seq: last.tip.seq, bytes, sha256 })))
