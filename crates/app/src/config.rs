@@ -24,6 +24,7 @@ mod http;
 mod keys;
 mod layer;
 mod location;
+mod memory_budget;
 mod parse;
 mod private;
 mod reference;

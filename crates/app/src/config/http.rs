@@ -8,6 +8,7 @@ use runtime::transports::http::{HttpLimits, TlsFiles};
 use serde::Deserialize;
 
 use super::location::SourceContext;
+use super::memory_budget::default_memory_budget;
 use super::sandbox::parse_memory;
 use super::{ConfigError, ConfigSource};
 
@@ -106,8 +107,12 @@ pub(super) fn build_settings(
     };
     let millis = |value: Option<NonZeroU64>| Duration::from_millis(value.expect(COMPLETE).get());
     let count = |value: Option<NonZeroUsize>| value.expect(COMPLETE).get();
-    let memory = parse_memory(&limits.memory.expect(COMPLETE))
-        .map_err(|message| place.invalid_value(&["limits", "memory"], message))?;
+    let memory = match limits.memory.expect(COMPLETE).as_str() {
+        "auto" => default_memory_budget(),
+        size => parse_memory(size).map_err(|message| {
+            place.invalid_value(&["limits", "memory"], format!("{message}, or \"auto\""))
+        })?,
+    };
     let limits = HttpLimits {
         max_connections: count(http.max_connections),
         header_timeout: millis(http.header_timeout_ms),

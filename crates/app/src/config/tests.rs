@@ -197,6 +197,17 @@ fn settings(text: &str) -> Result<Settings, ConfigError> {
 }
 
 #[test]
+fn memory_budget_is_a_size_or_automatic() {
+    let budget = |text: &str| settings(text).map(|settings| settings.http.limits.max_memory_bytes);
+    assert_eq!(budget("[limits]\nmemory = \"128MB\"\n").unwrap(), 128 << 20);
+    let automatic = budget("").unwrap();
+    assert!(automatic <= 512 << 20, "{automatic}");
+    assert_eq!(budget("[limits]\nmemory = \"auto\"\n").unwrap(), automatic);
+    let error = contract::text::error_chain(&budget("[limits]\nmemory = \"some\"\n").unwrap_err());
+    assert!(error.contains("or \"auto\""), "{error}");
+}
+
+#[test]
 fn embedding_endpoint_requires_url_and_model() {
     for (text, missing) in [
         ("\n[context.embeddings]\nprovider = \"endpoint\"\n", "base_url"),
