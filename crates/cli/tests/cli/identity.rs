@@ -281,8 +281,8 @@ fn last_approval(project: &Project) -> Value {
     let lines = project.run(&["audit", "tail", "--json"]).stdout;
     let lines = String::from_utf8(lines).unwrap();
     let records = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let approvals = records.map(|record| record["approval"].clone());
-    approvals.filter(|approval| !approval.is_null()).next_back().unwrap_or_default()
+    let mut approvals = records.map(|record| record["approval"].clone());
+    approvals.rfind(|approval| !approval.is_null()).unwrap_or_default()
 }
 
 #[test]

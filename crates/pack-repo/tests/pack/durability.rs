@@ -43,7 +43,7 @@ impl DurableFeature for MemoryEntry {
         let bytes = fs::read(root.join(LOG)).unwrap_or_default();
         let before = self.before.unwrap_or_default();
         // An unfinished entry may be removed.
-        let before = before[..before.rfind('\n').map_or(0, |newline| newline + 1)].as_bytes();
+        let before = &before.as_bytes()[..before.rfind('\n').map_or(0, |newline| newline + 1)];
         let Some(added) = bytes.strip_prefix(before) else {
             return Err("an earlier entry was changed".to_owned());
         };

@@ -205,7 +205,7 @@ fn removes_an_entry_that_a_full_disk_cut_short() {
     let repo = TestRepo::new();
     let before = format!("\"{}\"\n", "x".repeat(8_000));
     // An earlier writer left the start of an entry.
-    repo.write(LOG, &format!("{before}{{\"to"));
+    repo.write(LOG, format!("{before}{{\"to"));
     let output =
         test_process("memory::process_with_a_file_size_limit", &repo.path(""), 0).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

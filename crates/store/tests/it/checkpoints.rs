@@ -11,7 +11,7 @@ use disk::simulated::{
 use jiff::Timestamp;
 use serde_json::Value;
 use store::audit::{
-    self, AuditRotation, CheckpointEvidence, CheckpointKey, CheckpointSigner, SignedCheckpoint,
+    AuditRotation, CheckpointEvidence, CheckpointKey, CheckpointSigner, SignedCheckpoint,
     VerificationFinding, VerificationFindingKind, VerificationReport, append_checkpoint,
     read_checkpoints,
 };

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use disk::SystemDisk;
 use disk::simulated::{DurableFeature, Operation, OperationKind, SimulatedDisk, check_durability};
 use store::audit::{
-    self, AuditKeyLocation, AuditRotation, CheckpointQueue, CheckpointSigner, SignedCheckpoint,
+    AuditKeyLocation, AuditRotation, CheckpointQueue, CheckpointSigner, SignedCheckpoint,
     VerificationReport, read_log_growth,
 };
 use tempfile::TempDir;
 
-use crate::audit::{append_calls, audit_options, messages, verify, write_log};
+use crate::audit::{append_calls, audit_options, messages, verify_sealed, write_log};
 
 /// Maximum number of stored checkpoints.
 const MAX_STORED: usize = 10_000;
@@ -32,10 +32,8 @@ fn seal(log: &Path) -> SignedCheckpoint {
 }
 
 fn verify_against(log: &Path, checkpoints: &[SignedCheckpoint]) -> VerificationReport {
-    let mut report = verify(log).unwrap();
     let signer = CheckpointSigner::open(&keys_of(log), None).unwrap().unwrap();
-    audit::verify_checkpoints(log, checkpoints, &signer.public_key(), &mut report).unwrap();
-    report
+    verify_sealed(log, checkpoints, &signer.public_key())
 }
 
 fn one_per_file() -> AuditRotation {
