@@ -10,7 +10,7 @@ use store::audit::{
     self, AuditArguments, AuditEntry, AuditKeyLocation, AuditLog, AuditOptions, AuditOutcome,
 };
 
-/// The key is written once, by other means than the disk of the log.
+/// The key file has tests of its own (`key_file` in `store`).
 pub(crate) fn is_excluded(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.starts_with("keys") && (name == "keys.json" || name.starts_with(".vouch-"))
