@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use xtask::command::run as run_command;
 
@@ -19,8 +20,21 @@ use crate::process::{BENCH_TOKEN, ServerProcess};
 /// Settings of the server: short enough that everything is released within the run. The calls are not rate-limited.
 const CONFIG: &str = "[tools.hello]\nrate_per_minute = 100000000\n\
     [limits]\nsession_idle_timeout_ms = 5000\n[http]\nidle_timeout_ms = 5000\n";
+/// Values of `max_connections` that are measured: the default, and one that keeps all connections of the flood open.
+const MAX_CONNECTIONS: [usize; 2] = [1024, 8192];
+/// Metrics after the flood: the connection of the request for them, and the memory of that request.
+const RELEASED: [&str; 3] =
+    ["vouch_connections_open 1", "vouch_sessions_open 0", "vouch_http_memory_bytes 32768"];
+/// Default of `[limits] sessions`.
+const MAX_SESSIONS: usize = 1024;
 /// Time for the server to release what strangers used.
 const RELEASE_LIMIT: Duration = Duration::from_secs(60);
+/// Growth of memory that is allowed during the flood, without that of its connections and sessions.
+const MEMORY_SLACK_MB: f64 = 48.0;
+/// Growth of memory that is allowed for each connection or session at its limit.
+const MEMORY_FOR_EACH_KB: f64 = 16.0;
+/// Growth of memory that is allowed afterwards: what the allocator keeps.
+const KEPT_MEMORY_MB: f64 = 32.0;
 /// Pause between two connections of strangers, so that the generator does not take the processor of the server.
 const OPEN_PAUSE: Duration = Duration::from_micros(500);
 
@@ -32,15 +46,15 @@ pub(crate) struct FloodArgs {
     /// Connections that send half of a request
     #[arg(long, default_value_t = 1000)]
     half_open: usize,
-    /// `initialize` requests of the session flood
-    #[arg(long, default_value_t = 20_000)]
-    sessions: usize,
     /// Clients that work
     #[arg(long, default_value_t = 32)]
     clients: usize,
     /// Calls of each round; there are two rounds without and two with the flood
     #[arg(long, default_value_t = 20_000)]
     calls: usize,
+    /// Value of `max_connections` to measure, instead of 1024 and then 8192
+    #[arg(long, value_name = "N")]
+    max_connections: Option<usize>,
     /// Fail if the p99 with the flood is more than this many times the one without
     #[arg(long)]
     max_ratio: Option<f64>,
@@ -60,6 +74,7 @@ struct FloodCounts {
 }
 
 pub(crate) fn run_flood_bench(args: &FloodArgs) -> Result<()> {
+    raise_descriptor_limit(args.idle + args.half_open + 256)?;
     let vouch = match &args.vouch {
         Some(path) => path.clone(),
         None => {
@@ -67,9 +82,16 @@ pub(crate) fn run_flood_bench(args: &FloodArgs) -> Result<()> {
             binary_path("vouch")
         }
     };
+    let settings = args.max_connections.map_or(MAX_CONNECTIONS.to_vec(), |only| vec![only]);
+    settings.iter().try_for_each(|max| measure_flood(args, &vouch, *max))
+}
+
+fn measure_flood(args: &FloodArgs, vouch: &Path, max_connections: usize) -> Result<()> {
+    println!("max_connections = {max_connections}");
     let folder = tempfile::tempdir()?;
-    fs::write(folder.path().join("vouch.toml"), CONFIG)?;
-    let server = start_server(&vouch, folder.path())?;
+    let config = format!("{CONFIG}max_connections = {max_connections}\n");
+    fs::write(folder.path().join("vouch.toml"), config)?;
+    let server = start_server(vouch, folder.path())?;
     let address = server.address.clone().context("the server has no address")?;
     let work = || load::run_http_calls(&address, "hello", &json!({}), args.clients, args.calls);
     work()?;
@@ -83,7 +105,7 @@ pub(crate) fn run_flood_bench(args: &FloodArgs) -> Result<()> {
         let stop = AtomicBool::new(false);
         let latencies = std::thread::scope(|scope| -> Result<LatencySample> {
             scope.spawn(|| hold_connections(&address, args, &counts, &stop));
-            scope.spawn(|| open_sessions(&address, args.sessions / 2, &counts, &stop));
+            scope.spawn(|| open_sessions(&address, &counts, &stop));
             scope.spawn(|| probe_health(&address, &counts, &stop));
             let target = args.idle + args.half_open;
             let round = counts.opened.load(Ordering::Relaxed);
@@ -100,13 +122,30 @@ pub(crate) fn run_flood_bench(args: &FloodArgs) -> Result<()> {
         without.push(work()?);
     }
     wait_for_descriptors(&server, before.descriptors)?;
+    wait_for_release(&address)?;
     let after = Usage::read(&server)?;
     let ratio = report(args, &without, &with, &counts, [before, during, after]);
     let failed = counts.failed_probes.load(Ordering::Relaxed);
     ensure!(failed == 0, "{failed} health checks failed during the flood");
+    ensure!(counts.sessions.load(Ordering::Relaxed) > 0, "no session was opened");
+    let each = (max_connections + MAX_SESSIONS) as f64 * MEMORY_FOR_EACH_KB / 1024.0;
+    let (growth, bound) = (during.resident_mb - before.resident_mb, MEMORY_SLACK_MB + each);
+    println!("growth of memory during the flood: {growth:.1} MB (bound {bound:.1} MB)");
+    ensure!(growth <= bound, "memory grew by {growth:.1} MB, over its bound of {bound:.1} MB");
+    let kept = after.resident_mb - before.resident_mb;
+    ensure!(kept <= KEPT_MEMORY_MB, "{kept:.1} MB of memory are not released");
     if let Some(limit) = args.max_ratio {
         ensure!(ratio <= limit, "the p99 with the flood is {ratio:.2} times the one without");
     }
+    Ok(())
+}
+
+/// Raises the limit of descriptors of this process and of the server, which inherits it, as far as the system allows.
+fn raise_descriptor_limit(needed: usize) -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
+    let most = limit.maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    ensure!(most >= needed, "the flood needs {needed} descriptors; the hard limit is {most}");
     Ok(())
 }
 
@@ -151,6 +190,24 @@ fn wait_for_descriptors(server: &ServerProcess, most: usize) -> Result<()> {
     Ok(())
 }
 
+/// Waits until nothing is left of what strangers held.
+fn wait_for_release(address: &str) -> Result<()> {
+    let request = format!(
+        "GET /metrics HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {BENCH_TOKEN}\r\nConnection: close\r\n\r\n"
+    );
+    let start = Instant::now();
+    loop {
+        let metrics = exchange(address, request.as_bytes()).context("no answer of /metrics")?;
+        let held: Vec<_> =
+            RELEASED.iter().filter(|line| !metrics.lines().any(|one| one == **line)).collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        ensure!(start.elapsed() < RELEASE_LIMIT, "the metrics never have {held:?}:\n{metrics}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 /// Opens all connections of strangers, and opens one again whenever the server closed it, until the round ends.
 fn hold_connections(address: &str, args: &FloodArgs, counts: &FloodCounts, stop: &AtomicBool) {
     let mut held: Vec<Option<TcpStream>> = Vec::new();
@@ -182,8 +239,8 @@ fn is_open(mut stream: &TcpStream) -> bool {
     matches!(stream.read(&mut byte), Err(error) if error.kind() == ErrorKind::WouldBlock)
 }
 
-/// Sends `initialize` on one connection after the other, as fast as the server answers.
-fn open_sessions(address: &str, number: usize, counts: &FloodCounts, stop: &AtomicBool) {
+/// Sends `initialize` on one connection after the other, as fast as the server answers, until the round ends.
+fn open_sessions(address: &str, counts: &FloodCounts, stop: &AtomicBool) {
     let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "flood", "version": "1"},
@@ -195,10 +252,7 @@ fn open_sessions(address: &str, number: usize, counts: &FloodCounts, stop: &Atom
          Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    for _ in 0..number {
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
+    while !stop.load(Ordering::Relaxed) {
         match exchange(address, request.as_bytes()) {
             Some(answer) if answer.starts_with("HTTP/1.1 200") => &counts.sessions,
             _ => &counts.refused_sessions,
@@ -255,8 +309,8 @@ fn report(
         best(0.99)
     };
     println!(
-        "{} clients; flood: {} idle and {} half-open connections, {} initialize requests",
-        args.clients, args.idle, args.half_open, args.sessions
+        "{} clients; flood: {} idle and {} half-open connections, sessions until the end",
+        args.clients, args.idle, args.half_open
     );
     let quiet = row("without", without);
     let flooded = row("with", with);

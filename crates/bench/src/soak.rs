@@ -1,4 +1,5 @@
-//! A gateway under reloads, upstream restarts and a full disk: counts wrong answers and measures leaks.
+//! A gateway under reloads, upstream restarts and a full disk: counts wrong answers, measures leaks, and verifies the audit
+//! log.
 //!
 //! The state folder is a small tmpfs in a mount namespace of the server, so no privileges are needed. It is filled
 //! through `/proc/<pid>/root`.
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use xtask::command::run as run_command;
 
 use self::calls::CallCounts;
@@ -60,6 +62,7 @@ pub(crate) fn run_soak(args: &SoakArgs) -> Result<()> {
     };
     let folder = tempfile::tempdir()?;
     let (root, state) = (folder.path().join("project"), folder.path().join("state"));
+    let data = folder.path().join("data");
     fs::create_dir_all(&state)?;
     for project in [&root, &folder.path().join(disturb::UPSTREAM_FOLDER)] {
         fs::create_dir_all(project)?;
@@ -68,8 +71,9 @@ pub(crate) fn run_soak(args: &SoakArgs) -> Result<()> {
     let upstream = folder.path().join(disturb::UPSTREAM_FOLDER);
     fs::write(upstream.join("vouch.toml"), disturb::UPSTREAM_CONFIG)?;
     disturb::write_config(&root, &vouch, 0)?;
-    let server = start_server(&vouch, &root, &state)?;
+    let server = start_server(&vouch, &root, &state, &data)?;
     let address = server.address.clone().context("the server has no address")?;
+    disturb::wait_for_readiness(&address, 200)?;
     let (counts, stop) = (CallCounts::default(), AtomicBool::new(false));
     let length = Duration::from_secs_f64(args.minutes * 60.0);
     let (first, last) = std::thread::scope(|scope| -> Result<(SoakUsage, SoakUsage)> {
@@ -77,7 +81,8 @@ pub(crate) fn run_soak(args: &SoakArgs) -> Result<()> {
             let (address, counts, stop) = (&address, &counts, &stop);
             scope.spawn(move || calls::run_caller(address, caller, counts, stop));
         }
-        let mut disturbances = Disturbances::new(args.seed, &vouch, &root, &state, server.id());
+        let mut disturbances =
+            Disturbances::new(args.seed, &vouch, &root, &state, &server, &address);
         let measured = run_disturbances(&mut disturbances, &server, length);
         stop.store(true, Ordering::Relaxed);
         println!("{disturbances}");
@@ -86,6 +91,9 @@ pub(crate) fn run_soak(args: &SoakArgs) -> Result<()> {
     counts.print();
     println!("usage after a tenth of the run: {first:?}\nusage at the end:               {last:?}");
     counts.check_memory_file(&root)?;
+    let copy = folder.path().join("copied-state");
+    copy_state(&server, &state, &copy)?;
+    verify_audit_log(&vouch, &root, &copy, &data)?;
     ensure!(counts.wrong() == 0, "{} wrong answers", counts.wrong());
     ensure!(counts.right() > 0, "no call succeeded");
     check_leaks(first, last)
@@ -136,14 +144,40 @@ fn read_usage(pid: u32) -> Result<SoakUsage> {
     })
 }
 
+/// Copies the state of the server, which is not visible outside its mount namespace. No call may be in flight.
+fn copy_state(server: &ServerProcess, state: &Path, copy: &Path) -> Result<()> {
+    let mut command = Command::new("cp");
+    command.arg("-a").arg(disturb::path_in_server(server.id(), state)).arg(copy);
+    run_command(command)
+}
+
+/// Errors unless the audit log proves all its lines. Intents without an outcome are counted: a full disk leaves some.
+fn verify_audit_log(vouch: &Path, root: &Path, state: &Path, data: &Path) -> Result<()> {
+    let mut command = Command::new(vouch);
+    command.args(["audit", "verify", "--json"]).current_dir(root);
+    command.env("XDG_STATE_HOME", state).env("XDG_DATA_HOME", data).env("VOUCH_TRUST", "1");
+    let output = command.output().context("failed to start `vouch audit verify`")?;
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("no report: {}", String::from_utf8_lossy(&output.stderr)))?;
+    ensure!(
+        report["ok"] == true && report["lines"] != 0,
+        "the audit log is not intact: {report:#}"
+    );
+    println!(
+        "audit log: {} lines intact, {} intents without outcome",
+        report["lines"], report["unknown"]
+    );
+    Ok(())
+}
+
 /// Starts the gateway in a mount namespace with a small disk for its state. `exec` keeps the process id.
-fn start_server(vouch: &Path, root: &Path, state: &Path) -> Result<ServerProcess> {
+fn start_server(vouch: &Path, root: &Path, state: &Path, data: &Path) -> Result<ServerProcess> {
     let script = format!(
         "mount -t tmpfs -o size={DISK_SIZE} tmpfs \"$1\" && exec \"$0\" gateway --port 0 --packs repo"
     );
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
     command.arg(vouch).arg(state).current_dir(root);
-    command.env("XDG_STATE_HOME", state).env("VOUCH_TRUST", "1");
+    command.env("XDG_STATE_HOME", state).env("XDG_DATA_HOME", data).env("VOUCH_TRUST", "1");
     ServerProcess::start_http(&mut command)
 }

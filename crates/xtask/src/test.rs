@@ -224,8 +224,7 @@ fn run_load() -> Result<TestCount> {
     let folder = binaries()?;
     let vouch = folder.join("vouch").display().to_string();
     for args in [
-        &["flood", "--idle", "2000", "--half-open", "500", "--sessions", "2000", "--calls", "3200"]
-            [..],
+        &["flood", "--idle", "2000", "--half-open", "500", "--calls", "3200"][..],
         &["soak", "--minutes", "0.8", "--seed", "7"],
     ] {
         let mut bench = command(folder.join("bench"), args);

@@ -2,32 +2,37 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+
+use crate::process::ServerProcess;
 
 /// Time between two steps, each of which reloads.
 const STEP: Duration = Duration::from_secs(10);
 /// Time for which the disk is full.
 const FULL_TIME: Duration = Duration::from_secs(5);
-/// Time for the server to become quiet at the end.
-const SETTLE_TIME: Duration = Duration::from_secs(10);
+/// Time for the server to become ready after a disturbance, or to notice it.
+const READY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Folder of the upstream's project, beside that of the gateway.
 pub(super) const UPSTREAM_FOLDER: &str = "upstream";
 
 /// Configuration of the upstream: its own rate limit is not tested.
-pub(super) const UPSTREAM_CONFIG: &str = "[tools.read_repo_file]\nrate_per_minute = 100000000\n";
+pub(super) const UPSTREAM_CONFIG: &str =
+    "[tools.read_repo_file]\nrate_per_minute = 100000000\ntimeout_ms = 60000\n";
 
 /// Writes the configuration. Different numbers give different limits.
 pub(super) fn write_config(root: &Path, vouch: &Path, number: usize) -> Result<()> {
     let rate = 1_000_000 + number;
     let tables: Vec<_> = ["read_repo_file", "write_memory_entry", "up__read_repo_file"]
         .iter()
-        .map(|tool| format!("[tools.{tool}]\nrate_per_minute = {rate}\n"))
+        // A time limit that no call reaches: the machine may be busy, and an upstream takes a while to start.
+        .map(|tool| format!("[tools.{tool}]\nrate_per_minute = {rate}\ntimeout_ms = 60000\n"))
         .collect();
     let base = root.parent().unwrap_or(root);
     // A project of its own: a new limit in this file would change the definitions of its tools.
@@ -53,6 +58,7 @@ pub(super) struct Disturbances {
     root: PathBuf,
     state: PathBuf,
     pid: u32,
+    address: String,
     reloads: usize,
     invalid_reloads: usize,
     restarts: usize,
@@ -60,13 +66,21 @@ pub(super) struct Disturbances {
 }
 
 impl Disturbances {
-    pub(super) fn new(seed: u64, vouch: &Path, root: &Path, state: &Path, pid: u32) -> Self {
+    pub(super) fn new(
+        seed: u64,
+        vouch: &Path,
+        root: &Path,
+        state: &Path,
+        server: &ServerProcess,
+        address: &str,
+    ) -> Self {
         Self {
             random: seed.max(1),
             vouch: vouch.to_owned(),
             root: root.to_owned(),
             state: state.to_owned(),
-            pid,
+            pid: server.id(),
+            address: address.to_owned(),
             reloads: 0,
             invalid_reloads: 0,
             restarts: 0,
@@ -74,8 +88,13 @@ impl Disturbances {
         }
     }
 
-    /// Reloads, and restarts the upstream or fills the disk or does neither.
+    /// Reloads, and restarts the upstream or fills the disk or does neither. Errors unless the server is ready afterwards.
     pub(super) fn step(&mut self) -> Result<()> {
+        self.disturb()?;
+        self.settle()
+    }
+
+    fn disturb(&mut self) -> Result<()> {
         self.reload()?;
         match self.next_random() % 3 {
             0 => {
@@ -91,10 +110,10 @@ impl Disturbances {
         Ok(())
     }
 
-    /// Waits until the server is quiet.
-    pub(super) fn settle(&mut self) -> Result<()> {
-        std::thread::sleep(SETTLE_TIME);
-        self.ensure_alive()
+    /// Waits until the server is ready.
+    pub(super) fn settle(&self) -> Result<()> {
+        self.ensure_alive()?;
+        wait_for_readiness(&self.address, 200)
     }
 
     /// Reloads a valid configuration, or sometimes an invalid one, which must change nothing.
@@ -120,15 +139,15 @@ impl Disturbances {
     }
 
     fn fill_disk(&mut self) -> Result<()> {
-        let state = self.state.strip_prefix("/").unwrap_or(&self.state);
-        let filler = Path::new("/proc").join(self.pid.to_string()).join("root").join(state);
-        let filler = filler.join("filler");
+        let filler = path_in_server(self.pid, &self.state).join("filler");
         let mut file = File::create(&filler)?;
         let block = vec![0; 64 * 1024];
         while file.write_all(&block).is_ok() {}
         while file.write_all(&block[..512]).is_ok() {}
         self.full_disks += 1;
-        std::thread::sleep(FULL_TIME);
+        let start = Instant::now();
+        wait_for_readiness(&self.address, 503)?;
+        std::thread::sleep(FULL_TIME.saturating_sub(start.elapsed()));
         drop(file);
         Ok(fs::remove_file(filler)?)
     }
@@ -164,6 +183,34 @@ impl fmt::Display for Disturbances {
             FULL_TIME.as_secs()
         )
     }
+}
+
+/// Returns the path of a file in the mount namespace of the server.
+pub(super) fn path_in_server(pid: u32, path: &Path) -> PathBuf {
+    let root = Path::new("/proc").join(pid.to_string()).join("root");
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Waits until `/readyz` answers with this status.
+pub(super) fn wait_for_readiness(address: &str, status: u16) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        let answer = ask_for_readiness(address)?;
+        if answer.split(' ').nth(1) == Some(&status.to_string()) {
+            return Ok(());
+        }
+        ensure!(start.elapsed() < READY_LIMIT, "/readyz does not answer {status}, but: {answer}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn ask_for_readiness(address: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address).context("failed to connect")?;
+    stream.set_read_timeout(Some(READY_LIMIT))?;
+    write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).context("failed to read the answer of /readyz")?;
+    Ok(answer)
 }
 
 /// Returns the processes below a process, parents before children.
