@@ -1,6 +1,6 @@
 //! State of one chain after one block: in memory, in the cache, or at the node.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, B256, U256};
@@ -24,11 +24,6 @@ const PRUNED_TEXTS: [&str; 5] =
 const MISSING_TEXTS: [&str; 5] =
     ["block not found", "header not found", "hash not found", "not canonical", "unknown block"];
 
-/// How the block is named in requests, as far as it is known what the node understands.
-const UNKNOWN: u8 = 0;
-const BY_HASH: u8 = 1;
-const BY_NUMBER: u8 = 2;
-
 /// State of a chain after a block. Values are fetched once, whichever thread needs them first.
 #[derive(Debug)]
 pub(crate) struct RpcState {
@@ -43,8 +38,8 @@ pub(crate) struct RpcState {
     cache: Option<ForkCache>,
     /// The node was asked for the block, so that it has the chain that the cache is about.
     is_checked: Mutex<bool>,
-    /// One of the constants above.
-    naming: AtomicU8,
+    /// The node does not understand all requests that name the block by its hash.
+    is_asked_by_number: AtomicBool,
     /// The first failure. Later requests fail like it, at once.
     failure: OnceLock<RemoteError>,
     chains: Weak<SharedChains>,
@@ -86,7 +81,7 @@ impl RpcState {
             files,
             cache,
             is_checked: Mutex::new(is_fresh),
-            naming: AtomicU8::new(UNKNOWN),
+            is_asked_by_number: AtomicBool::new(false),
             failure: OnceLock::new(),
             chains,
         };
@@ -178,21 +173,17 @@ impl RpcState {
         calls: impl Fn(BlockName) -> Vec<RpcCall>,
     ) -> Result<Vec<String>, RemoteError> {
         let RemoteBlock { number, hash, .. } = self.block;
-        let naming = self.naming.load(Ordering::Relaxed);
-        if naming != BY_NUMBER {
+        if !self.is_asked_by_number.load(Ordering::Relaxed) {
             match self.client.try_call(&calls(BlockName::Hash(hash))) {
-                Ok(results) => {
-                    self.naming.store(BY_HASH, Ordering::Relaxed);
-                    return Ok(results);
-                }
-                Err(error) if naming == UNKNOWN && error.is_refusal() => {}
+                Ok(results) => return Ok(results),
+                Err(error) if error.is_refusal() => {}
                 Err(error) => return Err(self.explain(&error)),
             }
         }
         let results = self.client.try_call(&calls(BlockName::Number(number)));
         let results = results.map_err(|error| self.explain(&error))?;
         self.check_block()?;
-        self.naming.store(BY_NUMBER, Ordering::Relaxed);
+        self.is_asked_by_number.store(true, Ordering::Relaxed);
         Ok(results)
     }
 

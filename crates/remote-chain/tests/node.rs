@@ -438,6 +438,15 @@ fn reorganized_chain_is_an_error_and_not_another_state() {
     let lost = state.account(ACCOUNT).unwrap_err().to_string();
     assert!(lost.contains("no longer has block 100 with hash 0x0707"), "{lost}");
 
+    // One that knows hashes in some methods is asked by number in the others.
+    let node = ScriptedNode::start(|request| match request.to_string().contains("StorageAt") {
+        true => respond(&answer_by_number(request)),
+        false => respond(&answer_well(request)),
+    });
+    let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
+    assert_eq!(state.account(ACCOUNT).unwrap().nonce, 1);
+    assert_eq!(state.storage(ACCOUNT, U256::ZERO), Ok(U256::from(9)));
+
     // A node that knows only numbers is asked for the block with each value.
     let node = ScriptedNode::start(|request| respond(&answer_by_number(request)));
     let state = chains(None, limits()).open_url(&node.url(), None).unwrap();
