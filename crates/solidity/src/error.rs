@@ -34,8 +34,9 @@ pub enum LoadError {
     OutsideProject(PathBuf),
     #[error("no contract found in `{}`", .0.display())]
     NoContract(PathBuf),
-    #[error("invalid configuration file `{}`", .path.display())]
-    InvalidConfig { path: PathBuf, source: Box<toml::de::Error> },
+    /// The line is not quoted, because the file may contain URLs with API keys.
+    #[error("invalid configuration file `{}`: {reason} in line {line}", .path.display())]
+    InvalidConfig { path: PathBuf, line: usize, reason: String },
     #[error("failed to compile `{}`\n{errors}", .path.display())]
     CompileFailed { path: PathBuf, errors: CompileErrors },
     #[error("`{}` comes from a failed build\n{errors}", .path.display())]

@@ -1,7 +1,7 @@
 //! Reads `foundry.toml`: the default profile, and the chosen profile over it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
@@ -181,6 +181,12 @@ impl From<FoundryProfile> for FoundryConfig {
     }
 }
 
+fn describe_invalid(path: PathBuf, text: &str, error: &toml::de::Error) -> LoadError {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    LoadError::InvalidConfig { path, line, reason: error.message().to_owned() }
+}
+
 impl FoundryConfig {
     /// Reads `foundry.toml`. Returns `None` if it does not exist. A profile that it does not have is the default one, as
     /// for Foundry.
@@ -190,8 +196,8 @@ impl FoundryConfig {
             return Ok(None);
         }
         let text = bounded_file::read_contained_text(root, &path)?;
-        let mut file: FoundryConfigFile = toml::from_str(&text)
-            .map_err(|source| LoadError::InvalidConfig { path, source: Box::new(source) })?;
+        let mut file: FoundryConfigFile =
+            toml::from_str(&text).map_err(|error| describe_invalid(path, &text, &error))?;
         let base = file.profile.remove(DEFAULT_PROFILE).or(file.default).unwrap_or_default();
         let chosen = profile.and_then(|name| file.profile.remove(name));
         let mut settings = match chosen {
