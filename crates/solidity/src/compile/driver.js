@@ -38,6 +38,7 @@ function readSource(name) {
 }
 
 function findImport(name) {
+  if (given.has(name)) return { contents: given.get(name) };
   try {
     return readSource(name);
   } catch (error) {
@@ -60,6 +61,22 @@ function writeAll(text) {
   }
 }
 
+// The package copies its input to the stack of the compiler, which 1.6 MB overflow ("memory access out of bounds"). Large
+// sources are therefore fetched by the compiler one by one.
+const MAX_INPUT = 512 * 1024;
+const given = new Map();
+
+function shortenInput(text) {
+  if (text.length <= MAX_INPUT) return text;
+  const input = JSON.parse(text);
+  for (const [name, source] of Object.entries(input.sources ?? {})) {
+    if (typeof source.content !== 'string') continue;
+    given.set(name, source.content);
+    input.sources[name] = { urls: [name] };
+  }
+  return JSON.stringify(input);
+}
+
 // Without the separator, a file `solc.js` next to the folder would be loaded instead of the package.
 const solc = require(packageFolder + path.sep);
 // Before 0.6, the package takes the function itself.
@@ -67,7 +84,7 @@ const version = typeof solc.version === 'function' ? solc.version() : '';
 const callbacks = /^0\.[45]\./.test(version) ? findImport : { import: findImport };
 let output;
 try {
-  output = solc.compile(fs.readFileSync(0, 'utf8'), callbacks);
+  output = solc.compile(shortenInput(fs.readFileSync(0, 'utf8')), callbacks);
 } catch (error) {
   // The trace would begin with a line of the minified compiler.
   process.stderr.write(`the compiler crashed: ${error}\n`);

@@ -186,6 +186,31 @@ fn endless_output_ends_the_compiler() {
 }
 
 #[test]
+fn large_sources_reach_the_npm_package_one_by_one() {
+    let mut folder = TestFolder::with_sources();
+    folder.toolchain.path = std::env::split_paths(&std::env::var_os("PATH").unwrap()).collect();
+    let bank = fs::read_to_string(folder.path("src/Bank.sol")).unwrap();
+    folder.write("src/Bank.sol", &format!("{bank}// {}\n", "x".repeat(600 * 1024)));
+    folder.write("answer", &standard_output().to_string());
+    folder.write("p/package.json", r#"{"version":"0.8.37"}"#);
+    folder.write("p/soljson.js", "");
+    let script = format!(
+        r#"exports.version = () => '0.8.37';
+        exports.compile = (text, {{ import: find }}) => {{
+          if (text.length > 512 * 1024) throw new Error('memory access out of bounds');
+          const sources = Object.values(JSON.parse(text).sources);
+          const read = sources.map(({{ urls }}) => find(urls[0]).contents.length);
+          if (Math.max(...read) < 600 * 1024) throw new Error('the source is not whole');
+          return require('fs').readFileSync('{}', 'utf8');
+        }};"#,
+        folder.path("answer").display()
+    );
+    folder.write("p/index.js", &script);
+    folder.toolchain.solc = Some(folder.path("p"));
+    folder.load("src/Bank.sol").unwrap();
+}
+
+#[test]
 fn resolves_solcjs_command_to_its_package() {
     let mut search = CompilerSearch::new();
     let package = search.package("p/node_modules/solc");
