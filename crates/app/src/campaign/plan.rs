@@ -107,11 +107,14 @@ impl CampaignPlan {
         let of_files = (settings.rpc_url.take(), settings.rpc_block.take());
         apply(&mut settings)?;
         given_settings::restore_unset(&mut settings, &base);
+        let named = || app.environment.get(EnvVar::FoundryProfile).map(str::to_owned);
+        let profile = profile.or_else(named);
+        if let Some(profile) = &profile {
+            settings.foundry.profile.clone_from(profile);
+        }
         if let (Some(path), Some(trust)) = (&path, &trust) {
             warnings.extend(trust.read_foundry_settings(path, &mut settings.foundry)?);
         }
-        let named = || app.environment.get(EnvVar::FoundryProfile).map(str::to_owned);
-        let profile = profile.or_else(named);
         let sources = ForkSources {
             app,
             target: trust.as_ref().zip(path.as_deref()),

@@ -1,8 +1,8 @@
 //! Settings of Foundry, which apply to smart contracts that are tested by its rules.
 //!
 //! They come from `foundry.toml` ([`apply_foundry_toml`]) and from comments such as
-//! `/// forge-config: default.invariant.depth = 10` above a contract or a test ([`InlineSettings`]). Names and defaults
-//! are those of forge.
+//! `/// forge-config: default.invariant.depth = 10` above a contract or a test ([`InlineSettings`]). Names, defaults and
+//! precedence are those of forge: the selected profile is above the default one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -10,10 +10,37 @@ use std::num::NonZeroUsize;
 use alloy_primitives::{Address, U256, address};
 use toml::{Table, Value};
 
+use super::echidna_yaml::find_nearest;
 use super::number;
 
-/// Profile whose settings are read.
-const PROFILE: &str = "default";
+/// Profile that the others are based on.
+const DEFAULT_PROFILE: &str = "default";
+/// Sections with settings of tests.
+const SECTIONS: [&str; 2] = ["fuzz", "invariant"];
+/// Keys of these sections that are read.
+const EFFECTIVE: [&str; 6] =
+    ["runs", "depth", "fail_on_revert", "max_time_delay", "max_block_delay", "call_override"];
+/// Keys of these sections that change what forge tests, and have no effect here.
+const INEFFECTIVE: [&str; 16] = [
+    "check_interval",
+    "corpus_dir",
+    "corpus_gzip",
+    "corpus_min_mutations",
+    "corpus_min_size",
+    "dictionary_weight",
+    "include_push_bytes",
+    "include_storage",
+    "max_assume_rejects",
+    "max_fuzz_dictionary_addresses",
+    "max_fuzz_dictionary_literals",
+    "max_fuzz_dictionary_values",
+    "max_test_rejects",
+    "seed",
+    "shrink_run_limit",
+    "timeout",
+];
+/// Beginnings of keys of these sections that only affect what forge shows or stores.
+const HARMLESS: [&str; 3] = ["show_", "failure_persist_", "gas_report_"];
 
 /// Maximum of `runs` and `depth`, as in forge, which stores them in 32 bits.
 const MAX_COUNT: u64 = u32::MAX as u64;
@@ -21,6 +48,8 @@ const MAX_COUNT: u64 = u32::MAX as u64;
 /// Settings of Foundry with forge's defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundrySettings {
+    /// Profile whose settings are above those of the default one.
+    pub profile: String,
     pub tests: FoundryTestSettings,
     /// `sender`: deployer of the test contract, and sender of its tests.
     pub sender: Address,
@@ -115,6 +144,7 @@ pub enum FoundryConfigError {
 impl Default for FoundrySettings {
     fn default() -> Self {
         Self {
+            profile: DEFAULT_PROFILE.to_owned(),
             tests: FoundryTestSettings::default(),
             sender: address!("0x1804c8AB1F12E6bbf3894d4083f33e07309d1f38"),
             initial_balance: U256::from(u128::MAX >> 32),
@@ -141,7 +171,8 @@ impl Default for FoundryTestSettings {
     }
 }
 
-/// Applies the default profile of a `foundry.toml`. Returns warnings about settings without an effect.
+/// Applies the selected profile of a `foundry.toml`, and the default one below it. Returns warnings about settings without
+/// an effect.
 ///
 /// Only settings of tests and of their chain are read; the compiler's are not checked.
 pub fn apply_foundry_toml(
@@ -152,22 +183,81 @@ pub fn apply_foundry_toml(
         .parse()
         .map_err(|error: toml::de::Error| FoundryConfigError::Syntax(error.message().to_owned()))?;
     let mut warnings = Vec::new();
-    let empty = Table::new();
-    let profile = find_table(&document, "profile").and_then(|all| find_table(all, PROFILE));
-    let profile = profile.unwrap_or(&empty);
-    for (key, value) in profile {
+    let profiles = find_table(&document, "profile");
+    let find_profile = |name: &str| profiles.and_then(|all| find_table(all, name));
+    let base = find_profile(DEFAULT_PROFILE);
+    let is_default = settings.profile == DEFAULT_PROFILE;
+    let own = find_profile(&settings.profile).filter(|_| !is_default);
+    if own.is_none() && !is_default {
+        let name = settings.profile.escape_debug();
+        warnings.push(format!("no profile `{name}`; the default one applies"));
+    }
+    for (key, value) in [base, own].into_iter().flatten().flatten() {
         apply_chain_setting(settings, key, value, &mut warnings);
     }
-    for section in ["fuzz", "invariant"] {
-        // A section of the profile overrides the one at the top of the file.
-        for table in [&document, profile].into_iter().filter_map(|it| find_table(it, section)) {
-            for (key, value) in table {
+    // A section at the top of the file belongs to the selected profile, whose own section overrides it.
+    let top = Some(&document);
+    let layers = if own.is_some() { [base, top, own] } else { [top, base, None] };
+    let mut ignored = IgnoredKeys::default();
+    for section in SECTIONS {
+        for layer in layers.into_iter().flatten() {
+            let own = find_table(layer, section);
+            let is_top = std::ptr::eq(layer, &document);
+            let other = find_table(layer, "fuzz").filter(|_| is_top && section == "invariant");
+            // At the top, `[invariant]` takes what it does not have from `[fuzz]`.
+            let shared = other.into_iter().flatten().filter(|(key, _)| {
+                SHARED.contains(&&*to_snake_case(key))
+                    && !own.is_some_and(|it| it.contains_key(*key))
+            });
+            for (key, value) in shared.chain(own.into_iter().flatten()) {
                 let value = to_text(value);
                 apply_test_setting(&mut settings.tests, section, key, &value, &mut warnings)?;
+                ignored.add(section, &to_snake_case(key));
             }
         }
     }
+    warnings.extend(ignored.into_warnings());
     Ok(warnings)
+}
+
+/// Keys that `[invariant]` at the top of the file takes from `[fuzz]`.
+const SHARED: [&str; 2] = ["runs", "fail_on_revert"];
+
+fn to_snake_case(key: &str) -> String {
+    key.replace('-', "_")
+}
+
+/// Keys of the sections that have no effect.
+#[derive(Default)]
+struct IgnoredKeys {
+    ineffective: BTreeSet<String>,
+    unknown: BTreeSet<String>,
+}
+
+impl IgnoredKeys {
+    /// Adds a key, unless it has an effect or does not matter.
+    fn add(&mut self, section: &str, key: &str) {
+        let is_harmless = HARMLESS.iter().any(|beginning| key.starts_with(beginning));
+        if is_harmless || EFFECTIVE.contains(&key) {
+            return;
+        }
+        let name = format!("`{section}.{}`", key.escape_debug());
+        if INEFFECTIVE.contains(&key) {
+            self.ineffective.insert(name);
+            return;
+        }
+        let known = EFFECTIVE.into_iter().chain(INEFFECTIVE);
+        let hint = find_nearest(key, known.map(|known| (known, known)));
+        let hint = hint.map(|known| format!("; did you mean `{section}.{known}`?"));
+        self.unknown.insert(format!("unknown key {name}{}", hint.unwrap_or_default()));
+    }
+
+    fn into_warnings(self) -> impl Iterator<Item = String> {
+        let names: Vec<_> = self.ineffective.into_iter().collect();
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        let ineffective = format!("{} {verb} no effect", names.join(", "));
+        (!names.is_empty()).then_some(ineffective).into_iter().chain(self.unknown)
+    }
 }
 
 fn find_table<'a>(table: &'a Table, key: &str) -> Option<&'a Table> {
@@ -210,8 +300,7 @@ fn apply_test_setting(
     value: &str,
     warnings: &mut Vec<String>,
 ) -> Result<(), FoundryConfigError> {
-    let key = key.replace('-', "_");
-    let name = format!("{section}.{key}");
+    let name = format!("{section}.{}", to_snake_case(key));
     let count = || parse_count(&name, value);
     match name.as_str() {
         "fuzz.runs" => settings.fuzz_runs = count()?,
@@ -262,23 +351,25 @@ pub struct InlineSettings {
 /// One setting, such as `invariant`, `depth`, `10`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct InlineEntry {
+    /// The comment names the selected profile, and not the default one.
+    is_selected: bool,
     section: String,
     key: String,
     value: String,
 }
 
 impl InlineSettings {
-    /// Reads the comments of a contract in the text of its source.
+    /// Reads the comments of a contract in the text of its source: those of the default profile, and of the selected one.
     ///
     /// Only documentation comments count, and only directly above a contract or a function.
-    pub fn read(source: &str, contract: &str) -> Self {
+    pub fn read(source: &str, contract: &str, profile: &str) -> Self {
         let mut found = Self::default();
         let mut pending: Vec<InlineEntry> = Vec::new();
         let mut is_inside = false;
         for line in source.lines().map(str::trim) {
             let is_comment = line.starts_with('*') || line.starts_with('/');
             if is_comment && !line.starts_with("// ") {
-                pending.extend(parse_inline_entry(line));
+                pending.extend(parse_inline_entry(line, profile));
             } else if let Some(name) = declared_contract(line) {
                 is_inside = name == contract;
                 let entries = std::mem::take(&mut pending);
@@ -307,8 +398,10 @@ impl InlineSettings {
     ) -> Result<FoundryTestSettings, FoundryConfigError> {
         let mut settings = *settings;
         let own = self.functions.get(function).into_iter().flatten();
-        for entry in self.contract.iter().chain(own) {
-            let InlineEntry { section, key, value } = entry;
+        let mut entries: Vec<_> = self.contract.iter().chain(own).collect();
+        // Stable: of one profile, comments of the function are above those of the contract.
+        entries.sort_by_key(|entry| entry.is_selected);
+        for InlineEntry { section, key, value, .. } in entries {
             apply_test_setting(&mut settings, section, key, value, warnings)?;
         }
         Ok(settings)
@@ -316,16 +409,18 @@ impl InlineSettings {
 }
 
 /// Parses `/// forge-config: default.invariant.depth = 10`; `None` for other comments and profiles.
-fn parse_inline_entry(line: &str) -> Option<InlineEntry> {
+fn parse_inline_entry(line: &str, selected: &str) -> Option<InlineEntry> {
     let (_, setting) = line.split_once("forge-config:")?;
     let (path, value) = setting.split_once('=')?;
     let mut path = path.trim().split('.');
     let (profile, section, key) = (path.next()?, path.next()?, path.next()?);
-    if profile != PROFILE || path.next().is_some() {
+    let is_selected = profile == selected && profile != DEFAULT_PROFILE;
+    if !is_selected && profile != DEFAULT_PROFILE || path.next().is_some() {
         return None;
     }
     let value = value.trim().trim_end_matches("*/").trim().trim_matches('"');
-    Some(InlineEntry { section: section.to_owned(), key: key.to_owned(), value: value.to_owned() })
+    let [section, key, value] = [section, key, value].map(str::to_owned);
+    Some(InlineEntry { is_selected, section, key, value })
 }
 
 /// Returns the name of the contract that a line declares.
@@ -410,7 +505,7 @@ mod tests {
                 // forge-config: default.invariant.depth = 11
                 function invariant_b() public {}
             }";
-        let inline = InlineSettings::read(source, "Mine");
+        let inline = InlineSettings::read(source, "Mine", "default");
         let base = FoundryTestSettings::default();
         let settings = |name: &str| inline.apply_to_test(&base, name, &mut Vec::new()).unwrap();
         let (first, second) = (settings("invariant_a"), settings("invariant_b"));
@@ -418,5 +513,58 @@ mod tests {
         assert_eq!(second.invariant_depth.get(), 500);
         assert!(first.fail_on_revert && second.fail_on_revert);
         assert_eq!(first.invariant_runs, 256);
+        // Those of the selected profile are above the others.
+        let inline = InlineSettings::read(source, "Mine", "ci");
+        let settings = |name: &str| inline.apply_to_test(&base, name, &mut Vec::new()).unwrap();
+        assert_eq!(settings("invariant_a").invariant_depth.get(), 7);
+        assert!(settings("invariant_b").fail_on_revert);
+    }
+
+    #[test]
+    fn selected_profile_is_above_the_default_one() {
+        let text = "[profile.default]\nblock_timestamp = 5\nblock_number = 6\n\
+             [profile.default.invariant]\nruns = 1\ndepth = 2\nmax_time_delay = 3\n\
+             [profile.ci]\nblock_number = 7\n\
+             [profile.ci.invariant]\nruns = 10\n\
+             [profile.ci.fuzz]\nruns = 30\n\
+             [invariant]\nruns = 100\ndepth = 200\n";
+        let read = |profile: &str| {
+            let mut settings =
+                FoundrySettings { profile: profile.to_owned(), ..FoundrySettings::default() };
+            let warnings = apply_foundry_toml(&mut settings, text).unwrap();
+            let FoundrySettings { tests, block_number, block_timestamp, .. } = settings;
+            let depth = tests.invariant_depth.get();
+            let numbers =
+                [tests.invariant_runs, depth as u64, tests.max_time_delay, tests.fuzz_runs];
+            (numbers, [block_number, block_timestamp], warnings)
+        };
+        assert_eq!(read("default"), ([1, 2, 3, 256], [6, 5], Vec::new()));
+        assert_eq!(read("ci"), ([10, 200, 3, 30], [7, 5], Vec::new()));
+        let (numbers, _, warnings) = read("missing");
+        assert_eq!(numbers, [1, 2, 3, 256]);
+        assert_eq!(warnings, ["no profile `missing`; the default one applies"]);
+    }
+
+    #[test]
+    fn invariants_take_what_the_top_does_not_say_from_fuzz() {
+        let runs = |text: &str| check(text).0.tests.invariant_runs;
+        assert_eq!(runs("[fuzz]\nruns = 7"), 7);
+        assert_eq!(runs("[fuzz]\nruns = 7\n[invariant]\nruns = 8"), 8);
+        assert_eq!(runs("[profile.default.fuzz]\nruns = 7"), 256, "not in a profile");
+        assert_eq!(runs("[fuzz]\nruns = 7\n[profile.default.invariant]\nruns = 9"), 9);
+    }
+
+    #[test]
+    fn keys_without_an_effect_are_named() {
+        let (_, warnings) = check(
+            "[invariant]\ndeph = 7\nshrink-run-limit = 5\nshow_metrics = true\nzzzzzzzz = 1\n\
+             [profile.default.fuzz]\nseed = '0x1'\nruns = 3\nfailure_persist_file = 'x'\n\
+             [profile.other.fuzz]\nunknown = 1\n",
+        );
+        insta::assert_snapshot!(warnings.join("\n"), @r"
+        `fuzz.seed`, `invariant.shrink_run_limit` have no effect
+        unknown key `invariant.deph`; did you mean `invariant.depth`?
+        unknown key `invariant.zzzzzzzz`
+        ");
     }
 }

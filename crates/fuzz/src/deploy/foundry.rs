@@ -104,7 +104,7 @@ impl FoundryCampaign {
         let contract = &build.contracts[contract];
         let source = build.sources.iter().find(|source| source.path == contract.source);
         let text = source.map_or("", |source| &*source.text);
-        let inline = InlineSettings::read(text, &contract.name);
+        let inline = InlineSettings::read(text, &contract.name, &settings.foundry.profile);
         let (settings, warnings) = (settings.clone(), Vec::new());
         let mut campaign = Self { settings, inline, derives_limit: false, warnings };
         campaign.adapt_chain();
