@@ -16,6 +16,7 @@ pub mod demo;
 pub mod fork;
 mod given_settings;
 pub mod plan;
+pub mod report_files;
 pub mod server_campaigns;
 pub mod target;
 mod target_trust;

@@ -12,6 +12,7 @@ use solidity::Toolchain;
 use super::coverage_report;
 use super::fork::{ForkPlan, ForkSources};
 use super::given_settings;
+use super::report_files::ReportFiles;
 use super::target_trust::{FuzzerFile, FuzzerKind, TargetTrust, refuse_links_out};
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
@@ -47,6 +48,8 @@ pub struct CampaignPlan {
     pub format: OutputFormat,
     /// True if no format was chosen, so that a terminal may show the full-screen view.
     pub may_show_screen: bool,
+    /// Writer of the reports that flags ask for.
+    pub reports: ReportFiles,
     /// Files that coverage reports leave out.
     pub coverage_excludes: GlobSet,
     /// Settings that were read and have no effect.
@@ -68,8 +71,6 @@ pub struct CampaignRequest {
     pub replay: Option<PathBuf>,
     /// Log of the commands of agents to replay.
     pub command_log: Option<PathBuf>,
-    /// File to write a report to.
-    pub report: Option<PathBuf>,
 }
 
 impl CampaignPlan {
@@ -131,6 +132,8 @@ impl CampaignPlan {
         for folder in outputs.into_iter().flatten() {
             trust.as_ref().unwrap_or(&own).check_output_folder(folder)?;
         }
+        let bounds = [Some(&own), trust.as_ref()].into_iter().flatten();
+        let bounds = bounds.filter_map(TargetTrust::link_bound).map(Path::to_owned).collect();
         settings.check_bounds().map_err(|error| {
             Failure::from(error)
                 .with_kind(FailureKind::Usage)
@@ -151,6 +154,7 @@ impl CampaignPlan {
         }
         Ok(Self {
             toolchain,
+            reports: ReportFiles { bounds },
             installer: installs_solc.then(install).transpose()?,
             workers: settings.workers.map_or_else(cores, |workers| workers.get()),
             coverage_excludes: coverage_report::compile_excludes(&settings.coverage_excludes)?,
@@ -167,19 +171,14 @@ impl CampaignPlan {
     }
 }
 
-/// Errors if a file that the user names is read or written through a link that leaves the project.
+/// Errors if a file that the user names is read through a link that leaves the project.
 fn check_named_files(ours: &Settings, wanted: &CampaignRequest) -> Result {
     if ours.trust.state != TrustState::TrustedForRun {
         for file in [&wanted.replay, &wanted.command_log].into_iter().flatten() {
             refuse_links_out(&ours.root, ours.trust.has_config(), file)?;
         }
     }
-    let Some(report) = &wanted.report else { return Ok(()) };
-    ours.trust
-        .check_write_path(report)
-        .explain(format_args!("failed to write {}", report.display()))
-        .hint("choose a file without such links, or remove them")
-        .map_err(|failure| failure.with_kind(FailureKind::Usage))
+    Ok(())
 }
 
 /// The settings of configuration files.

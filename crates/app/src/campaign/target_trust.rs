@@ -129,6 +129,11 @@ impl TargetTrust {
             .map_err(|failure| failure.with_kind(FailureKind::Usage))
     }
 
+    /// Returns the folder that no link in it may leave; `None` if the user trusts the run.
+    pub(super) fn link_bound(&self) -> Option<&Path> {
+        (self.trust.state != TrustState::TrustedForRun).then(|| self.trust.root())
+    }
+
     /// Returns the folder above which nothing decides how a target is compiled: the one that the trust is about.
     pub(super) fn limit_of(&self, target: &Path) -> Option<PathBuf> {
         let root = self.trust.root();

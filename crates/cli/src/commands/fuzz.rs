@@ -45,6 +45,7 @@ use crate::ui::print_warning;
 use crate::ui::{HINT, Ui, format_path};
 use display::CampaignDisplay;
 use flags::FuzzFlags;
+use junit::{ContractOutcome, ReportedContract};
 use results::CampaignResults;
 use suite::TestSuite;
 use watch::{FinishedCampaign, StopSignals};
@@ -99,7 +100,6 @@ pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
         installs_solc: flags.install_solc,
         replay: flags.replay.clone(),
         command_log: flags.replay_mcp_commands.clone().flatten(),
-        report: flags.junit.clone(),
     };
     let mut plan = CampaignPlan::new(&ctx.app, wanted, CampaignSettings::default(), |settings| {
         flags.apply_to(settings)
@@ -108,13 +108,24 @@ pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
     for warning in &plan.warnings {
         print_warning(ui, warning);
     }
+    if let Some(path) = &flags.junit {
+        plan.reports.check_path(path)?;
+    }
     let loaded = LoadedTarget::load(&plan)?;
     let loaded = match TestSuite::find(&mut plan, loaded, &flags)? {
         Ok(suite) => return suite.run(ctx, ui, &plan, &flags),
         Err(loaded) => loaded,
     };
     let contract = loaded.choose_contract(&plan)?;
-    let subject = loaded.deploy(&mut plan, contract)?;
+    let subject = match loaded.deploy(&mut plan, contract) {
+        Ok(subject) => subject,
+        Err(failure) => {
+            let outcome = ContractOutcome::Refused(failure.to_one_line());
+            let name = loaded.build.contracts[contract].name.as_str();
+            write_junit_report(&plan, &[ReportedContract { name, outcome }], &flags)?;
+            return Err(failure);
+        }
+    };
     if let Some(fork) = &plan.settings.forks.base {
         ui.print_note(describe_fork(fork.as_ref()));
     }
@@ -141,7 +152,9 @@ fn fuzz_target(
     if results.has_failed() && results.trouble.is_none() {
         print_reproducer_location(ui, plan.settings.corpus_dir.as_deref());
     }
-    let reports = write_junit_report(&results, flags).and_then(|report| {
+    let (name, outcome) = (subject.name.as_str(), ContractOutcome::Tested(&results));
+    let reported = [ReportedContract { name, outcome }];
+    let reports = write_junit_report(plan, &reported, flags).and_then(|report| {
         let reports = reports?.into_iter().chain(report);
         Ok(reports.collect())
     });
@@ -277,10 +290,13 @@ fn print_results(ui: Ui, plan: &CampaignPlan, results: &CampaignResults) -> Resu
 }
 
 /// Writes the JUnit report, if one is wanted, and returns its path.
-fn write_junit_report(results: &CampaignResults, flags: &FuzzFlags) -> Result<Option<PathBuf>> {
+fn write_junit_report(
+    plan: &CampaignPlan,
+    contracts: &[ReportedContract<'_>],
+    flags: &FuzzFlags,
+) -> Result<Option<PathBuf>> {
     let Some(path) = &flags.junit else { return Ok(None) };
-    let text = junit::results_to_junit(&[results], flags.strict)?;
-    std::fs::write(path, text).explain(format_args!("failed to write {}", format_path(path)))?;
+    plan.reports.write(path, &junit::results_to_junit(contracts, flags.strict)?)?;
     Ok(Some(path.clone()))
 }
 

@@ -168,6 +168,56 @@ fn campaign_writes_nothing_through_links() {
     assert!(list_files(&project.root.join("data")).len() > 1, "{output}");
 }
 
+/// The user names a report in a folder of a clone, which links it, or the folder.
+#[test]
+fn report_is_not_written_through_links() {
+    let args = |path: &'static str| {
+        ["fuzz", "--demo", "--seed", "1", "--test-limit", "50", "--junit", path]
+    };
+    for (link, target, path) in [
+        ("report.xml", "../victim/file", "report.xml"),
+        ("report.xml", "../victim/new", "report.xml"),
+        ("ci", "../victim", "ci/report.xml"),
+        ("ci", "../victim", "ci/file"),
+        ("ci/deep", "../../victim", "ci/deep/report.xml"),
+    ] {
+        let project = Project::new().untrusted().with("../victim/file", "precious");
+        let link_path = project.root.join(link);
+        std::fs::create_dir_all(link_path.parent().unwrap()).unwrap();
+        symlink(target, &link_path).unwrap();
+        let output = project.run_plain(&args(path));
+        let what = format!("{link} -> {target}: {output}");
+        assert!(output.starts_with("exit: 2"), "{what}");
+        assert!(output.contains("is a link that leaves the project"), "{what}");
+        let victim = project.root.with_file_name("victim");
+        assert_eq!(list_files(&victim), ["file"], "{what}");
+        assert_eq!(std::fs::read_to_string(victim.join("file")).unwrap(), "precious");
+    }
+    // Links inside of the project, and places of the user outside, are followed.
+    let project = Project::new().untrusted().with("data/old.xml", "old");
+    symlink("data", project.root.join("ci")).unwrap();
+    symlink("data/old.xml", project.root.join("linked.xml")).unwrap();
+    let outside = project.root.with_file_name("outside");
+    std::fs::create_dir(&outside).unwrap();
+    symlink("real.xml", outside.join("linked.xml")).unwrap();
+    std::fs::write(outside.join("real.xml"), "old").unwrap();
+    for (path, written) in [
+        ("ci/new.xml", "data/new.xml"),
+        ("linked.xml", "data/old.xml"),
+        ("../outside/linked.xml", "../outside/real.xml"),
+    ] {
+        let output = project.run_plain(&args(path));
+        assert!(project.read(written).starts_with("<?xml"), "{path}: {output}");
+    }
+    assert!(project.root.join("linked.xml").is_symlink());
+    // A pipe of the user stays one.
+    let pipe = outside.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+    let output = project.run_plain(&args("../outside/pipe"));
+    assert!(reader.join().unwrap().starts_with("<?xml"), "{output}");
+}
+
 /// Commands that write overlays, pins and the configuration of a trusted project.
 #[test]
 fn overlays_and_pins_are_not_written_through_links() {

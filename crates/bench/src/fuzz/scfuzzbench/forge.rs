@@ -114,7 +114,9 @@ impl<'a> ForgeProject<'a> {
         for file in files {
             fs::rename(aside.join(file), place.join(file))?;
             match self.replay(&format!("{REPRODUCERS}/{file}"))? {
-                Ok(suites) => exceptions.extend(find_exceptions(std::slice::from_ref(file), &suites)),
+                Ok(suites) => {
+                    exceptions.extend(find_exceptions(std::slice::from_ref(file), &suites))
+                }
                 Err(reason) => exceptions.push(ReproducerException { file: file.clone(), reason }),
             }
             fs::rename(place.join(file), aside.join(file))?;

@@ -14,11 +14,12 @@ use app::campaign::plan::CampaignPlan;
 use app::campaign::target::LoadedTarget;
 use serde_json::{Value, json};
 
+use super::junit::{ContractOutcome, ReportedContract};
 use super::results::CampaignResults;
-use super::{FinishedRun, FuzzFlags, json, junit, text};
+use super::{FinishedRun, FuzzFlags, json, text};
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
-use crate::report::{Failure, FailureExt, FailureKind, Result};
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui::{BOLD, HINT, TextTable, Ui, format_path, print_warning};
 
 /// The test contracts of a project to run.
@@ -34,6 +35,8 @@ struct SuiteResults {
     runs: Vec<(String, FinishedRun)>,
     /// Contracts that could not be run, with the reason.
     refused: Vec<(String, Failure)>,
+    /// Contracts that the run did not reach before it ended.
+    not_reached: Vec<String>,
     is_interrupted: bool,
 }
 
@@ -99,7 +102,8 @@ impl TestSuite {
         }
         let mut results = SuiteResults::default();
         let mut known = BTreeMap::new();
-        for &contract in &self.contracts {
+        let mut contracts = self.contracts.iter();
+        for &contract in contracts.by_ref() {
             let name = loaded.build.contracts[contract].qualified_name();
             let folder = name_folder(&loaded.build.contracts[contract].name, &mut known);
             let mut own = plan_contract(plan, &folder);
@@ -131,6 +135,8 @@ impl TestSuite {
                 break;
             }
         }
+        let rest = contracts.map(|&contract| loaded.build.contracts[contract].qualified_name());
+        results.not_reached = rest.collect();
         results.print(ui, plan)?;
         results.finish(ui, plan, flags)
     }
@@ -193,7 +199,7 @@ impl SuiteResults {
             let [failed, held, open] = [failed, held, open].map(|count| count.to_string());
             table.add_row([failed, held, open, results.calls.to_string(), name.clone()]);
         }
-        for (name, _) in &self.refused {
+        for name in self.refused.iter().map(|(name, _)| name).chain(&self.not_reached) {
             let none = String::new;
             table.add_row([none(), none(), "all".to_owned(), "0".to_owned(), name.clone()]);
         }
@@ -210,12 +216,38 @@ impl SuiteResults {
         let refused = self.refused.iter().map(|(name, failure)| {
             json!({"contract": name, "success": false, "error": failure.to_one_line(), "tests": []})
         });
-        let contracts: Vec<Value> = runs.chain(refused).collect();
+        let not_reached = self.not_reached.iter().map(|name| {
+            let error = format!("not run: {}", self.end_reason());
+            json!({"contract": name, "success": false, "error": error, "tests": []})
+        });
+        let contracts: Vec<Value> = runs.chain(refused).chain(not_reached).collect();
         json!({
             "success": contracts.iter().all(|it| it["success"] == json!(true)),
             "seed": self.all().next().map(|results| results.seed),
             "contracts": contracts,
         })
+    }
+
+    /// Returns why the run ended before the contracts that it did not reach.
+    fn end_reason(&self) -> &'static str {
+        match self.is_interrupted {
+            true => "the run was interrupted",
+            false => "another test failed, and the run stops then",
+        }
+    }
+
+    /// Returns all contracts for the JUnit report.
+    fn report_contracts(&self) -> Vec<ReportedContract<'_>> {
+        let tested =
+            self.runs.iter().map(|(name, run)| (name, ContractOutcome::Tested(&run.results)));
+        let refused = self.refused.iter();
+        let refused =
+            refused.map(|(name, why)| (name, ContractOutcome::Refused(why.to_one_line())));
+        let not_reached = self.not_reached.iter();
+        let not_reached =
+            not_reached.map(|name| (name, ContractOutcome::NotReached(self.end_reason())));
+        let all = tested.chain(refused).chain(not_reached);
+        all.map(|(name, outcome)| ReportedContract { name, outcome }).collect()
     }
 
     /// Writes reports and returns the exit status.
@@ -235,12 +267,8 @@ impl SuiteResults {
             }
             lost = lost.or_else(|| super::explain_fork_failure(&run.results));
         }
-        if let Some(path) = &flags.junit {
-            let all: Vec<_> = self.all().collect();
-            let text = junit::results_to_junit(&all, flags.strict)?;
-            std::fs::write(path, text)
-                .explain(format_args!("failed to write {}", format_path(path)))?;
-            ui.print_note(format_args!("wrote {}", format_path(path)));
+        if let Some(path) = super::write_junit_report(plan, &self.report_contracts(), flags)? {
+            ui.print_note(format_args!("wrote {}", format_path(&path)));
         }
         if self.has_failed() && plan.settings.corpus_dir.is_none() {
             ui.print_note(format_args!(

@@ -163,3 +163,107 @@ fn several_test_contracts_share_reports_and_have_their_own_folders() {
     assert!(project.root.join("corpus/HasDepths/reproducers").is_dir());
     assert!(project.root.join("corpus/SendsNoValue").is_dir());
 }
+
+/// Sources of some of these contracts.
+const RULES: &str = include_str!("../../../../fuzz/tests/targets/ForgeRules.sol");
+const TARGETING: &str = include_str!("../../../../fuzz/tests/targets/Targeting.sol");
+
+/// Returns an unbuilt Foundry project with three test contracts, and the search path of a compiler that has their output.
+fn foundry_project(foundry_toml: &str) -> (Project, String) {
+    let mut output: serde_json::Value = serde_json::from_str(TARGETS).unwrap();
+    let kept = ["HasDepths", "SendsNoValue", "RevertsInSetUp", "Steps", "Till"];
+    for key in ["contracts", "sources"] {
+        let sources = output[key].as_object_mut().unwrap();
+        sources.retain(|name, _| ["ForgeRules.sol", "Targeting.sol"].contains(&name.as_str()));
+    }
+    for contracts in output["contracts"].as_object_mut().unwrap().values_mut() {
+        contracts.as_object_mut().unwrap().retain(|name, _| kept.contains(&name.as_str()));
+    }
+    let project = Project::new()
+        .with("foundry.toml", foundry_toml)
+        .with("ForgeRules.sol", RULES)
+        .with("Targeting.sol", TARGETING)
+        .with("../answer.json", &output.to_string());
+    let solc = "case $* in *--version*) echo 'Version: 0.8.30';; *) cat > /dev/null; cat ../answer.json;; esac";
+    project.write_script("../bin/solc", solc);
+    let bin = project.root.with_file_name("bin");
+    (project, format!("{}:/usr/bin:/bin", bin.display()))
+}
+
+fn fuzz_folder(project: &Project, path: &str, args: &[&str]) -> std::process::Output {
+    let fixed = ["fuzz", ".", "--seed", "1", "--workers", "1"];
+    project.command(&[&fixed, args].concat()).env("PATH", path).output().unwrap()
+}
+
+#[test]
+fn all_test_contracts_of_a_folder_are_run_and_reported() {
+    let (project, path) = foundry_project("[profile.default]\nsrc = '.'\n");
+    let run = |args: &[&str]| {
+        let fixed = ["--plain", "--test-limit", "300", "--junit", "report.xml"];
+        let output = fuzz_folder(&project, &path, &[&fixed, args].concat());
+        (project.format_output(&output), project.read("report.xml"))
+    };
+    let (text, report) = run(&[]);
+    assert!(text.starts_with("exit: 1"), "{text}");
+    for part in [
+        "invariant_long: FAILED",
+        "invariant_nothing_received: not broken in",
+        "these contracts were not tested: Targeting.sol:RevertsInSetUp",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for suite in ["HasDepths", "SendsNoValue", "RevertsInSetUp"] {
+        assert!(report.contains(&format!("<testsuite name=\"{suite}\"")), "{report}");
+    }
+
+    let (text, report) = run(&["--stop-on-fail"]);
+    assert!(text.starts_with("exit: 1"), "{text}");
+    let case = "<testcase name=\"all tests\" classname=\"SendsNoValue\">";
+    let skipped =
+        "<skipped message=\"another test failed, and the run stops then\" type=\"not-run\"/>";
+    assert!(report.contains(case) && report.contains(skipped), "{report}");
+
+    // A contract that cannot be deployed does not keep the others from being tested.
+    project.write("ForgeRules.sol", &RULES.replace("invariant.depth = 3", "invariant.depth = 0"));
+    let (text, report) = run(&[]);
+    assert!(text.starts_with("exit: 3"), "{text}");
+    assert!(text.contains("invariant_nothing_received: not broken in"), "{text}");
+    let case = "<testcase name=\"all tests\" classname=\"HasDepths\">";
+    assert!(report.contains(case) && report.contains("type=\"refused\""), "{report}");
+    let (text, report) = run(&["--contract", "HasDepths"]);
+    assert!(text.contains("expected a positive integer, not 0"), "{text}");
+    assert!(report.contains("expected a positive integer, not 0"), "{report}");
+}
+
+#[test]
+fn settings_of_the_selected_profile_apply() {
+    let (project, path) = foundry_project(
+        "[profile.default]\nsrc = '.'\n[profile.default.invariant]\nruns = 2\ndepth = 10\nshrink_run_limit = 9\n\
+         [profile.ci.invariant]\nruns = 6\nrnus = 7\n",
+    );
+    let run = |profile: &[&str], variable: Option<&str>| {
+        let args = ["--json", "--mc", "^SendsNoValue$"];
+        let mut command = project.command(&[&["fuzz", "."], &args[..], profile].concat());
+        command.args(["--seed", "1", "--workers", "1"]).env("PATH", &path);
+        command.envs(variable.map(|name| ("FOUNDRY_PROFILE", name)));
+        let output = command.output().unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let calls = document["contracts"][0]["calls"].as_u64().unwrap();
+        (calls, String::from_utf8(output.stderr).unwrap())
+    };
+    let (calls, notes) = run(&[], None);
+    assert_eq!(calls, 20, "{notes}");
+    assert!(notes.contains("`invariant.shrink_run_limit` has no effect"), "{notes}");
+    assert!(!notes.contains("rnus"), "{notes}");
+    let (calls, notes) = run(&["--profile", "ci"], None);
+    assert_eq!(calls, 60, "{notes}");
+    assert!(
+        notes.contains("unknown key `invariant.rnus`; did you mean `invariant.runs`?"),
+        "{notes}"
+    );
+    assert_eq!(run(&[], Some("ci")).0, 60);
+    assert_eq!(run(&["--profile", "default"], Some("ci")).0, 20, "a flag overrides the variable");
+    let (calls, notes) = run(&["--profile", "fast"], None);
+    assert_eq!(calls, 20);
+    assert!(notes.contains("no profile `fast`; the default one applies"), "{notes}");
+}
