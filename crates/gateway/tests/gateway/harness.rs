@@ -181,7 +181,9 @@ impl GatewaySetup {
     }
 
     fn with_upstream(mut self, name: &str, reach: UpstreamEndpoint) -> Self {
-        let link = link::Options::new(name, reach);
+        let mut link = link::Options::new(name, reach);
+        // Time limits of connections are tested in `link`; on a busy machine they would end other tests.
+        link.connect_timeout = LIMIT;
         self.upstreams.push(UpstreamOptions::new(link, AdmissionPolicy::default()));
         self
     }
