@@ -32,8 +32,10 @@ pub(crate) fn program(mode: &str) -> StdioProgram {
     }
 }
 
+/// Returns options whose time limit to connect does not end a test on a busy machine.
 pub(crate) fn options(program: StdioProgram) -> Options {
-    Options::new("scripted", UpstreamEndpoint::Stdio(program))
+    let options = Options::new("scripted", UpstreamEndpoint::Stdio(program));
+    Options { connect_timeout: LIMIT, ..options }
 }
 
 pub(crate) fn child(mode: &str) -> Arc<Connection> {
