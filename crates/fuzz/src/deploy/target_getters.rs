@@ -7,7 +7,9 @@ use solidity::SolidityContract;
 
 use super::{DeployError, TargetSelectionError};
 use crate::abi::{AbiType, AbiValue, decode_values};
-use crate::chain::{CallLimits, EvmMachine, EvmTransaction};
+use crate::chain::{
+    CallLimits, EvmMachine, EvmTransaction, InstructionResult, NotRunReason, TransactionOutcome,
+};
 use crate::config::CampaignSettings;
 
 /// Limits of one getter.
@@ -101,7 +103,7 @@ impl GetterReader<'_> {
         };
         let outcome = self.machine.simulate_call(&transaction, GETTER_LIMITS);
         if !outcome.is_success() {
-            let reason = super::describe_failure(&outcome);
+            let reason = describe_failure(&outcome);
             self.warnings.push(format!("{name}() {reason}; it counts as empty, as in forge"));
             return Ok(Vec::new());
         }
@@ -118,6 +120,16 @@ impl GetterReader<'_> {
             _ => None,
         };
         list.ok_or_else(|| refuse(TargetSelectionError::Malformed { getter: name.to_owned() }))
+    }
+}
+
+/// Returns the reason that a getter failed. Whether gas or time runs out first depends on the machine.
+fn describe_failure(outcome: &TransactionOutcome) -> String {
+    let is_timed_out = matches!(outcome.not_run_reason(), Some(NotRunReason::TimedOut(_)));
+    let is_out_of_gas = !outcome.is_discarded() && outcome.result == InstructionResult::OutOfGas;
+    match is_timed_out || is_out_of_gas {
+        true => "ran out of gas or time".to_owned(),
+        false => super::describe_failure(outcome),
     }
 }
 

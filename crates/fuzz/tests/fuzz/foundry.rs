@@ -143,7 +143,7 @@ fn reports_targets_that_cannot_be_called() {
     huge list: error: the targets of `Chooses`: targetContracts() returned 3200064 bytes, which is too large
     long list: error: the targets of `Chooses`: targetContracts() returned malformed data, or more than 4096 values
     garbage: error: the targets of `Chooses`: targetContracts() returned malformed data, or more than 4096 values
-    endless loop: Knob.turn, Lever.pull, Lever.push; warning: targetContracts() OutOfGas; it counts as empty, as in forge
+    endless loop: Knob.turn, Lever.pull, Lever.push; warning: targetContracts() ran out of gas or time; it counts as empty, as in forge
     NothingToCall: error: the targets of `NothingToCall`: no contracts to call; deploy one in setUp(), or name it with targetContract
     TakesArguments: error: `TakesArguments`: `invariant_of(uint256)` cannot be a test: it must take no arguments
     RevertsInSetUp: not run: setUp() failed: reverted: not today
