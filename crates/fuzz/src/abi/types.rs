@@ -5,6 +5,12 @@ use std::fmt;
 use alloy_dyn_abi::DynSolType;
 use alloy_json_abi::Param;
 
+/// Maximum arrays and tuples in a type, which are parsed and visited recursively.
+const MAX_BRACKETS: usize = 512;
+
+/// Maximum words of a value whose dynamic parts are empty. An ABI may name arrays of any length.
+const MAX_WORDS: usize = 1 << 16;
+
 /// An ABI type. Enums are integers, smart contracts are addresses, and structs are tuples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AbiType {
@@ -38,8 +44,26 @@ impl AbiType {
 
     /// Parses a canonical type name, such as `(uint256,bytes4[2])[]`.
     pub fn parse(name: &str) -> Result<Self, UnknownAbiType> {
-        let unknown = || UnknownAbiType(name.to_owned());
-        from_dyn_type(&DynSolType::parse(name).map_err(|_| unknown())?).ok_or_else(unknown)
+        let unknown = || UnknownAbiType(shorten_name(name));
+        let brackets = name.bytes().filter(|byte| matches!(byte, b'(' | b'[')).count();
+        if brackets > MAX_BRACKETS {
+            return Err(unknown());
+        }
+        let ty = from_dyn_type(&DynSolType::parse(name).map_err(|_| unknown())?);
+        ty.filter(|ty| ty.count_words().is_some_and(|words| words <= MAX_WORDS)).ok_or_else(unknown)
+    }
+
+    /// Returns the number of words of a value whose dynamic parts are empty, or `None` if it overflows.
+    fn count_words(&self) -> Option<usize> {
+        match self {
+            AbiType::FixedArray(element, length) => {
+                element.count_words()?.checked_mul(*length)?.checked_add(1)
+            }
+            AbiType::Tuple(fields) => {
+                fields.iter().try_fold(1_usize, |sum, field| sum.checked_add(field.count_words()?))
+            }
+            _ => Some(1),
+        }
     }
 
     /// Returns true if values vary in length, so that the encoding refers to them by offset.
@@ -103,6 +127,15 @@ impl fmt::Display for AbiType {
     }
 }
 
+/// Returns the beginning of a name that may be very long.
+fn shorten_name(name: &str) -> String {
+    const MAX: usize = 100;
+    match name.len() > MAX {
+        true => format!("{}…", &name[..name.floor_char_boundary(MAX)]),
+        false => name.to_owned(),
+    }
+}
+
 fn from_dyn_type(ty: &DynSolType) -> Option<AbiType> {
     Some(match ty {
         DynSolType::Bool => AbiType::Bool,
@@ -124,4 +157,21 @@ fn from_dyn_type(ty: &DynSolType) -> Option<AbiType> {
         #[expect(unreachable_patterns, reason = "a feature of the library adds variants")]
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejects_types_of_huge_values() {
+        let deep = format!("uint256{}", "[]".repeat(100_000));
+        let nested = format!("{}bool{}", "(".repeat(10_000), ")".repeat(10_000));
+        let huge = ["uint256[18446744073709551615]", "bool[65535][65535][65535][65535][65535]"];
+        for name in [deep.as_str(), nested.as_str()].into_iter().chain(huge) {
+            let error = AbiType::parse(name).unwrap_err();
+            assert!(error.to_string().len() < 200, "{error}");
+        }
+        assert!(AbiType::parse("(uint256[1000],bytes)[2][]").is_ok());
+    }
 }
