@@ -56,6 +56,8 @@ impl PublicRun<'_> {
         let failed = || format!("failed to create {}", self.folder.display());
         std::fs::create_dir_all(&self.folder).with_context(failed)?;
         let mut record = RunRecord::load(&self.record_path())?;
+        // Processes that ended before they began to fuzz must not change the seed.
+        record.segments.retain(|segment| segment.cpu > 0.0);
         if record.cpu() >= budget || record.end.is_some() {
             return Ok(Ok(record));
         }
@@ -135,7 +137,8 @@ impl PublicRun<'_> {
             if watch.observe_time(cpu) {
                 interrupt(process)?;
             }
-            if is_news || saved.elapsed() > SAVE_PERIOD {
+            let is_due = watch.state != RunState::Loading && saved.elapsed() > SAVE_PERIOD;
+            if is_news || is_due {
                 watch.record.save(&self.record_path())?;
                 saved = Instant::now();
             }
