@@ -42,7 +42,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, Bytes, Log, U256, address};
-use revm::context::Cfg;
+use revm::context::{Cfg, JournalTr as _};
 use revm::handler::{EthPrecompiles, FrameResult, PrecompileProvider};
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{CallInputs, FrameInput, Gas, InstructionResult, InterpreterResult};
@@ -478,12 +478,26 @@ impl PrecompileProvider<EvmContext> for ChainPrecompiles {
         {
             return run_cheatcode(context, inputs).map(Some);
         }
+        // Settings may place a contract at the address of a precompile that came after Cancun.
+        if self.warm.contains(&inputs.bytecode_address) && has_code(context, inputs) {
+            return Ok(None);
+        }
         self.ethereum.run(context, inputs)
     }
 
     fn warm_addresses(&self) -> &AddressSet {
         &self.warm
     }
+}
+
+/// Returns true if a contract was deployed at the address of the code that is called.
+fn has_code(context: &mut EvmContext, inputs: &CallInputs) -> bool {
+    let address = inputs.bytecode_address;
+    if address == CHEATCODE_ADDRESS {
+        return false;
+    }
+    let Ok(account) = context.journaled_state.load_account_with_code(address);
+    account.info.code.as_ref().is_some_and(|code| !code.is_empty())
 }
 
 /// Runs a cheat code. Returns an error only to discard the transaction; it unwinds all frames and cannot be caught.

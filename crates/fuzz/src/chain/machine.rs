@@ -406,9 +406,13 @@ impl EvmMachine {
 
     /// Sets the nonce to that of an account without transactions.
     pub(crate) fn reset_nonce(&mut self, address: Address) {
+        self.set_nonce(address, 0);
+    }
+
+    pub(crate) fn set_nonce(&mut self, address: Address, nonce: u64) {
         let Ok(mut account) = self.engine.ctx.journaled_state.load_account_mut(address);
-        if account.nonce() != 0 {
-            account.set_nonce(0);
+        if account.nonce() != nonce {
+            account.set_nonce(nonce);
         }
     }
 

@@ -170,8 +170,39 @@ impl<'a> ChainDeployer<'a> {
             // Transactions of the account on the remote chain must not prevent the deployment.
             self.machine.reset_nonce(address);
         }
+        if address == from {
+            return self.create_at_deployer(name, code);
+        }
         let (outcome, created) = self.machine.deploy_code(from, Some(address), code.into(), value);
         if created.is_some() && outcome.is_success() {
+            return Ok(());
+        }
+        Err(DeployError::ConstructorFailed {
+            contract: name.to_owned(),
+            reason: describe_failure(&outcome),
+        })
+    }
+
+    /// Deploys a contract at the address of its deployer, which Echidna allows: harnesses have the address that they have in
+    /// Foundry, and expect to be called by themselves. A creation would collide with the account of the deployer, so its
+    /// code is called where the contract will be.
+    fn create_at_deployer(&mut self, name: &str, code: Vec<u8>) -> Result<(), DeployError> {
+        /// Nonce of a contract before it creates others.
+        const FIRST_NONCE: u64 = 1;
+        let address = self.plan.settings.deployer;
+        self.machine.set_code(address, code.into());
+        self.machine.set_nonce(address, FIRST_NONCE);
+        // The value would come from the account itself.
+        let creation = EvmTransaction {
+            from: address,
+            to: address,
+            value: U256::ZERO,
+            gas_price: 0,
+            data: Bytes::new(),
+        };
+        let outcome = self.machine.call_with_limits(&creation, LIMITS);
+        if outcome.is_success() {
+            self.machine.set_code(address, outcome.output);
             return Ok(());
         }
         Err(DeployError::ConstructorFailed {

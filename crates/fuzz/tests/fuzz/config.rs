@@ -133,7 +133,7 @@ fn reports_invalid_values_with_line_and_rule() {
         "psender: 0x11111111111111111111111111111111111111111",
         "contractAddr: 0x4",
         "deployContracts: [[0x42]]",
-        "deployContracts: [[0x100, A]]",
+        "deployContracts: [[0xa, A]]",
         "deployBytecodes: [[0x42, 0xabc]]",
         "dictFreq: 1.5",
         "dictFreq: NaN",

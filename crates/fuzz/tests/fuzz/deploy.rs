@@ -1,8 +1,9 @@
 //! Tests of deployment errors and warnings.
 
-use alloy_primitives::address;
-use fuzz::chain::CodePart;
+use alloy_primitives::{Address, Bytes, U256, address, hex};
+use fuzz::chain::{CallLimits, CodePart, EvmMachine, EvmTransaction};
 use fuzz::config::{CampaignSettings, TestMode};
+use fuzz::target::FuzzTarget;
 use solidity::SolidityBuild;
 
 use crate::suite::{BAD, build, deploy_contract, subject};
@@ -170,4 +171,47 @@ fn ignores_an_oversized_library_that_is_not_linked() {
         far.runtime.bytes.resize(24_577, 0);
     };
     assert_eq!(deployment_message("Untested", &settings, grow), "Untested: deployed");
+}
+
+#[test]
+fn harness_may_be_its_own_deployer() {
+    let own = CampaignSettings::default().contract_address;
+    let settings = CampaignSettings { deployer: own, ..CampaignSettings::default() };
+    let target = deploy_contract(build(BAD), "Untouchable", &settings).unwrap();
+    let mut machine = machine_of(&target);
+    assert!(!machine.code(own).is_empty());
+    let refused = deployment_message("Refuses", &settings, |_| {});
+    assert_eq!(refused, "Refuses: the constructor of `Refuses` failed: reverted: not today");
+}
+
+#[test]
+fn contract_at_address_of_later_precompile_is_called() {
+    // Returns 42. The precompile, a mapping to a curve, refuses an empty input.
+    let runtime = hex!("602a60005260206000f3");
+    let creation = hex!("69602a60005260206000f3600052600a6016f3").to_vec();
+    let place = Address::with_last_byte(0x10);
+    let call = |deploy_bytecodes| {
+        let settings = CampaignSettings { deploy_bytecodes, ..CampaignSettings::default() };
+        let target = deploy_contract(build(BAD), "Untouchable", &settings).unwrap();
+        let mut machine = machine_of(&target);
+        let outcome = machine.call(&EvmTransaction {
+            from: settings.deployer,
+            to: place,
+            value: U256::ZERO,
+            gas_price: 0,
+            data: Bytes::new(),
+        });
+        (machine.code(place), outcome)
+    };
+    let (code, outcome) = call(vec![(place, creation)]);
+    assert_eq!(code.as_ref(), runtime);
+    assert!(outcome.is_success());
+    assert_eq!(U256::from_be_slice(&outcome.output), U256::from(42));
+    let (_, outcome) = call(Vec::new());
+    assert!(!outcome.is_success(), "without a contract, the precompile is called");
+}
+
+fn machine_of(target: &FuzzTarget) -> EvmMachine {
+    let limits = CallLimits { gas: 1_000_000, time: std::time::Duration::from_secs(60) };
+    EvmMachine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits)
 }
