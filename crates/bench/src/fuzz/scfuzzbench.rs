@@ -151,7 +151,7 @@ impl PublicTables {
         columns.extend(CHECKPOINTS.iter().map(|(_, name)| *name));
         columns.extend(["canaries", "with canaries", "calls per CPU-second"]);
         columns.push("published 4 h, with canaries: Echidna / Foundry / Medusa / Recon");
-        let minutes = budget / 60.0;
+        let minutes = (budget / 6.0).round() / 10.0;
         let title = format!(
             "Failing tests on public targets after CPU-time, median of the seeds, {minutes} CPU-minutes for each, one worker"
         );
