@@ -41,6 +41,11 @@ const SITES: &[(&str, usize, &str)] = &[
     ("app/src/campaign/demo.rs", 2, "a temporary folder of one run"),
     ("app/src/campaign/fork.rs", 1, THROUGH_DISK),
     (
+        "app/src/campaign/report_files.rs",
+        1,
+        "a pipe or terminal; files are replaced through `Disk`",
+    ),
+    (
         "app/src/serving/readiness.rs",
         2,
         "the trial write of `/readyz`, which tests the disk of the system",
@@ -49,8 +54,6 @@ const SITES: &[(&str, usize, &str)] = &[
     ("app/src/state_migration/legacy_folder.rs", 1, THROUGH_DISK),
     ("app/src/traces.rs", 3, "traces may lose their end"),
     ("app/src/trust/record.rs", 1, LOCK),
-    ("cli/src/commands/fuzz.rs", 1, REPORT),
-    ("cli/src/commands/fuzz/suite.rs", 1, REPORT),
     ("fuzz/src/corpus/folder.rs", 1, LOCK),
     ("fuzz/src/corpus/folder/files.rs", 1, THROUGH_DISK),
     ("gateway/src/lockfile.rs", 2, LOCK),
@@ -67,7 +70,7 @@ const SITES: &[(&str, usize, &str)] = &[
     ("remote-chain/src/cache.rs", 2, THROUGH_DISK),
     ("solidity/src/driver/cache.rs", 3, CACHE),
     ("solidity/src/toolchain/install.rs", 1, "an installation can be repeated"),
-    ("store/src/audit/checkpoint/seal.rs", 1, THROUGH_DISK),
+    ("store/src/audit/checkpoint/seal.rs", 2, THROUGH_DISK),
     ("store/src/audit/log_file/tail.rs", 1, THROUGH_DISK),
     (
         "store/src/files.rs",
