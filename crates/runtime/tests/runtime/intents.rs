@@ -161,8 +161,8 @@ async fn reading_call_has_one_line() {
 
 #[tokio::test]
 async fn change_is_refused_if_its_intent_cannot_be_written() {
-    // The write of the intent fails, and then its sync.
-    for (offset, lines_expected) in [(0, 1), (2, 2)] {
+    // The write of the intent fails, and then its sync, which follows the heads in both folders.
+    for (offset, lines_expected) in [(0, 1), (3, 2)] {
         let runs = Arc::new(AtomicUsize::new(0));
         let rig = DiskRig::new(|_, _| vec![counting_tool(&runs)]).await;
         rig.pipeline.drain().await;
@@ -213,18 +213,24 @@ async fn call_that_never_ends_is_reported_as_unknown() {
     let rig = DiskRig::new(|_, log| {
         vec![scripted_tool("change", with_effects(), move |_, _| {
             // What a kill during the call would leave.
+            let root = log.with_file_name("..");
+            let killed = root.join("killed-");
             for name in ["audit.jsonl", "audit.head"] {
-                let from = log.with_file_name(name);
-                std::fs::copy(&from, log.with_file_name("..").join("killed-").join(name)).unwrap();
+                std::fs::copy(log.with_file_name(name), killed.join(name)).unwrap();
+            }
+            for entry in std::fs::read_dir(root.join("keys")).unwrap() {
+                let entry = entry.unwrap();
+                std::fs::copy(entry.path(), killed.join("keys").join(entry.file_name())).unwrap();
             }
             answer("done")
         })]
     })
     .await;
     let killed = rig.log.with_file_name("..").join("killed-");
-    std::fs::create_dir(&killed).unwrap();
+    std::fs::create_dir_all(killed.join("keys")).unwrap();
     rig.pipeline.call(call("change", json!({"text": "x"}))).await;
-    let report = verify_log(killed.join("audit.jsonl"), &rig.keys).unwrap();
+    let keys = AuditKeyLocation::new(killed.join("keys"));
+    let report = verify_log(killed.join("audit.jsonl"), &keys).unwrap();
     assert!(report.ok, "{:?}", report.problems);
     assert_eq!(report.unknown, 1);
     let note = report.notes.iter().find(|note| note.message.contains("unknown")).unwrap();
