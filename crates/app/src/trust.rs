@@ -14,7 +14,7 @@
 //! files differ from its record counts as untrusted until its user agrees again. Nothing in the folder can write a record.
 //!
 //! This module decides; it neither prints nor prompts. It does not look at what a trusted program does: that is the
-//! sandbox. Start at [`FolderTrust::judge`].
+//! sandbox. Start at `FolderTrust::judge`.
 
 mod change;
 mod compiler;

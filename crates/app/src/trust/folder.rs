@@ -250,7 +250,7 @@ impl FolderTrust {
     }
 
     /// Returns the compilers of a trusted folder that are not run, because they changed or appeared since. They are hashed
-    /// now; [`FolderTrust::judge`] does not, because few commands use them.
+    /// now; `FolderTrust::judge` does not, because few commands use them.
     pub fn changed_compilers(&self) -> Vec<String> {
         let is_trusted = self.state == TrustState::Trusted;
         let packages = self.scope.compiler_packages().into_iter().filter(|_| is_trusted);

@@ -23,7 +23,7 @@ use crate::ui::{ERROR, GOOD, WARN};
 ///
 /// Exits with 1 and lists the invalid lines if there are any. Calls with side effects that have no outcome are listed as
 /// unknown. With `--against`, also finds what a holder of the log's key rewrote before the last checkpoint, and says from
-/// which line on nothing is proven. Sealed lines may then be missing only as `keep_files` and `keep_days` in [audit] allow,
+/// which line on nothing is proven. Sealed lines may then be missing only as `keep_files` and `keep_days` in `[audit]` allow,
 /// and every chain that the checkpoints name must be in one of the logs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
