@@ -1,7 +1,7 @@
 //! Checks the ignore files of a folder before the walk reads them.
 //!
-//! The library that walks opens them by itself: through any link, also if it is a device without an end, or a pipe that
-//! nobody writes. A project of unknown origin must not make it read files elsewhere, so a folder with such a file is not
+//! The library that walks opens them by itself: through any link, also if it is a device without an end, or a pipe without
+//! a writer. A project of unknown origin must not make it read files elsewhere, so a folder with such a file is not
 //! entered. Git does not follow such links either.
 
 use std::fs;

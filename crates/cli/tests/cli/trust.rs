@@ -413,7 +413,7 @@ struct WritingCommand {
     written: &'static str,
 }
 
-/// What the user's own command wrote needs no second consent; what anybody else changes in it afterwards does.
+/// Files that a command of the user wrote need no second consent. A later change of them does.
 #[test]
 fn commands_that_write_trusted_files_renew_the_record() {
     let adversary =

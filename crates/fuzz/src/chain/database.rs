@@ -110,7 +110,7 @@ fn fetch_until<T: Send + 'static>(
     let left = end.checked_duration_since(Instant::now())?;
     let (sender, receiver) = mpsc::sync_channel(1);
     let thread = thread::Builder::new().name("fuzz-fetch".to_owned());
-    // Nobody may wait for the answer anymore.
+    // The receiver may be gone.
     thread.spawn(move || drop(sender.send(fetch()))).ok()?;
     receiver.recv_timeout(left).ok()
 }

@@ -65,7 +65,7 @@ async fn metrics_contain_the_results_of_the_checks() {
         assert!(text.contains(&format!("vouch_ready{{check=\"disk\"}} {is_ok}")), "{text}");
         assert!(text.contains("vouch_ready{check=\"audit\"} 1"), "{text}");
         assert_eq!(check.runs.load(Ordering::Relaxed), 1);
-        // Nobody runs the checks without a token.
+        // A request without a token does not run the checks.
         assert_eq!(server.get("/metrics").send().await.unwrap().status(), 401);
     }
 }
